@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The KFD layer: devices, memory, dma-bufs and GPU page tables, one call above the kernel's own
+ * requests. It is usable alone by someone who tests a driver; it knows nothing of HIP and keeps no
+ * address space.
+ *
+ * Every function returns 0 or a negative errno unless it says otherwise; kfd_error_text() then
+ * holds one sentence for the calling thread. Sizes, offsets and addresses are bytes; the GPU page
+ * is 4096 bytes. No function prints, aborts or exits. All functions may be called from any thread,
+ * on any object that is not being closed at the same time.
+ *
+ * On -EINTR and -EAGAIN the layer repeats the request where the kernel allows it, keeping n_success
+ * of a MAP or UNMAP between the tries, and blocks signals around FREE, which the kernel cannot
+ * restart. Callers never see -EINTR.
+ */
+#ifndef KFDIRECT_KFD_H
+#define KFDIRECT_KFD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kfdirect/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KFD_PAGE_SIZE 4096u
+#define KFD_HUGE_PAGE_SIZE (2u << 20)
+#define KFD_MAX_DEVICES 64u
+
+/*
+ * The seam: everything the library asks of the operating system. Each operation returns a
+ * non-negative result or -errno and never touches errno for its caller. An implementation embeds
+ * struct kfd_sys as its first member; decorators (trace, count, inject) hold the next one.
+ * Operations may be called from any thread at once.
+ */
+struct kfd_sys;
+
+struct kfd_sys_ops {
+    /* Opens a device node or a sysfs file with open(2) flags; returns the descriptor. */
+    int (*open_path)(struct kfd_sys *sys, const char *path, int flags);
+    int (*close_fd)(struct kfd_sys *sys, int fd);
+    /* Duplicates fd to the lowest free number >= min, close-on-exec. */
+    int (*dup_fd)(struct kfd_sys *sys, int fd, int min);
+    /* One ioctl, not repeated on EINTR. Returns the ioctl's result or -errno. */
+    int (*request)(struct kfd_sys *sys, int fd, unsigned long request, void *arg);
+    /* mmap(2); offset is a byte offset taken as unsigned (KFD offsets use bit 63). */
+    int (*map_pages)(struct kfd_sys *sys, void *addr, size_t size, int prot, int flags, int fd,
+                     uint64_t offset, void **out);
+    int (*unmap_pages)(struct kfd_sys *sys, void *addr, size_t size);
+    int (*protect_pages)(struct kfd_sys *sys, void *addr, size_t size, int prot);
+    int (*advise_pages)(struct kfd_sys *sys, void *addr, size_t size, int advice);
+    /* Reads a whole small file into buf, NUL-terminated; returns its length without the NUL.
+     * -EFBIG when it does not fit. */
+    int (*read_file)(struct kfd_sys *sys, const char *path, char *buf, size_t size);
+    /* Calls each(arg, name) for every entry but "." and "..", in no order, until it returns
+     * non-zero; returns that value or 0. */
+    int (*list_dir)(struct kfd_sys *sys, const char *path, int (*each)(void *arg, const char *name),
+                    void *arg);
+    /* The product name of the GPU behind an open render node, from libdrm's table on Linux.
+     * -ENOENT when unknown. */
+    int (*product_name)(struct kfd_sys *sys, int drm_fd, char *buf, size_t size);
+    /* Drops the implementation when its owner is done with it; may be NULL. */
+    void (*destroy)(struct kfd_sys *sys);
+};
+
+struct kfd_sys {
+    const struct kfd_sys_ops *ops;
+};
+
+/* The Linux system calls. Static; never destroyed. */
+KFDIRECT_API struct kfd_sys *kfd_sys_linux(void);
+
+/*
+ * Sets the system that kfd_open(NULL, ...) and the HIP calls use from now on; NULL restores the
+ * built-in choice: the fake kernel named by the environment variable KFDIRECT_FAKE if that is set
+ * (loaded from libkfdirect-fake.so at first use, announced by one line on stderr), else Linux.
+ * Ownership stays with the caller, who keeps it alive while anything opened on it lives.
+ */
+KFDIRECT_API void kfd_sys_set_default(struct kfd_sys *sys);
+
+/* The default system described above. -ENOENT: KFDIRECT_FAKE is set but the fake library cannot be
+ * loaded or does not know that machine; the text says which. */
+KFDIRECT_API int kfd_sys_default(struct kfd_sys **out);
+
+/*
+ * Decorators: each passes every operation on to next, which must outlive it, and is freed with
+ * kfd_sys_destroy().
+ */
+
+/* What a counting decorator saw. Requests are counted by kind; total includes the failed ones. */
+struct kfd_sys_counts {
+    uint64_t opens, closes, dups, maps, unmaps, protects, advises, reads, lists;
+    uint64_t requests; /* all ioctls */
+    uint64_t kfd[256]; /* by request number, type 'K' */
+    uint64_t drm[256]; /* by request number, type 'd' */
+};
+
+KFDIRECT_API int kfd_sys_count_new(struct kfd_sys *next, struct kfd_sys **out);
+KFDIRECT_API void kfd_sys_count_get(struct kfd_sys *counter, struct kfd_sys_counts *out);
+KFDIRECT_API void kfd_sys_count_reset(struct kfd_sys *counter);
+
+/* Writes one decoded line per operation to a stream of the caller: name, arguments, result, time.
+ * The stream stays the caller's. */
+KFDIRECT_API int kfd_sys_trace_new(struct kfd_sys *next, FILE *out, struct kfd_sys **result);
+
+enum kfd_sys_op {
+    KFD_SYS_ANY,
+    KFD_SYS_OPEN,
+    KFD_SYS_DUP,
+    KFD_SYS_REQUEST,
+    KFD_SYS_MAP,
+    KFD_SYS_PROTECT,
+    KFD_SYS_READ,
+};
+
+/* A failure to inject: among the operations of kind op (KFD_SYS_ANY: every kind listed above; for
+ * KFD_SYS_REQUEST only requests whose low 16 bits, type and number, equal `request`, 0 for all) the
+ * one after `skip` others fails with -error without reaching the next system; with `forever` all
+ * later ones fail as well. Closing and unmapping never fail. */
+struct kfd_sys_fault {
+    enum kfd_sys_op op;
+    uint16_t request;
+    uint64_t skip;
+    int error;
+    bool forever;
+};
+
+KFDIRECT_API int kfd_sys_inject_new(struct kfd_sys *next, struct kfd_sys **out);
+/* Arms one fault (replacing the last) or, with NULL, disarms. */
+KFDIRECT_API void kfd_sys_inject_set(struct kfd_sys *injector, const struct kfd_sys_fault *fault);
+/* How many operations matched since the last set, and whether the fault fired. */
+KFDIRECT_API uint64_t kfd_sys_inject_seen(struct kfd_sys *injector, bool *fired);
+
+/* Ends a decorator or a fake's system; the Linux one is left alone. NULL is allowed. */
+KFDIRECT_API void kfd_sys_destroy(struct kfd_sys *sys);
+
+/* The text of the calling thread's last failure in kfd, vmm or hip, "" before the first. Valid
+ * until the thread's next failing call. */
+KFDIRECT_API const char *kfd_error_text(void);
+
+struct kfd;
+struct kfd_device;
+
+enum kfd_cap {
+    KFD_CAP_AVAILABLE_MEMORY, /* KFD 1.9: free-memory query */
+    KFD_CAP_EXPORT_DMABUF,    /* KFD 1.12 */
+    KFD_CAP_GEM_VA,           /* KFD 1.15: GEM_VA mappings kept across eviction */
+    KFD_CAP_CONTIGUOUS,       /* KFD 1.16 */
+    KFD_CAP_VM_TIMELINE,      /* DRM 3.64 on every device: GEM_VA signals a timeline point */
+    KFD_CAP_COUNT,
+};
+
+struct kfd_cap_info {
+    enum kfd_cap cap;
+    const char *name; /* short, for a table */
+    const char *text; /* what it is for */
+    bool present;
+};
+
+/* Immutable facts of a device, from the topology. */
+struct kfd_device_info {
+    uint32_t index; /* position among the usable devices, 0.. */
+    uint32_t node;  /* topology node */
+    uint32_t gpu_id;
+    uint32_t render_minor; /* /dev/dri/renderD<minor> */
+    uint32_t vendor_id, device_id;
+    uint32_t domain, location_id; /* PCI domain; bus << 8 | device << 3 | function */
+    uint32_t gfx_version;         /* major * 10000 + minor * 100 + step */
+    uint32_t num_xcc, simd_count, simd_per_cu, wave_front_size, max_clock_mhz;
+    uint32_t lds_size_kb, max_waves_per_simd, array_count;
+    uint32_t mem_width_bits, mem_clock_mhz;
+    uint32_t drm_major, drm_minor;
+    uint32_t cpu_node; /* topology node of the CPU it hangs on */
+    uint64_t hive_id, unique_id, capability;
+    uint64_t vram_size; /* bytes; 0 on an APU without a bank of its own */
+    bool large_bar;     /* all VRAM visible to the CPU */
+    bool apu;
+    uint64_t va_base, va_limit; /* the GPUVM aperture, limit inclusive */
+    char name[64];              /* gfx name, e.g. "gfx942" */
+    char product[96];           /* marketing name, or the topology's name */
+};
+
+enum kfd_link_type {
+    KFD_LINK_NONE = 0,
+    KFD_LINK_PCIE = 2,
+    KFD_LINK_XGMI = 11,
+};
+
+struct kfd_link_info {
+    uint32_t node_from, node_to;
+    uint32_t type; /* enum kfd_link_type or another value of the kernel's */
+    uint32_t weight, min_bandwidth, max_bandwidth, flags;
+    bool peer; /* listed under p2p_links */
+};
+
+/*
+ * Opens /dev/kfd and every usable GPU on sys (NULL: the default): version, topology, apertures,
+ * render nodes, VM acquisition. 3 ioctls + 1 per GPU and 1 DRM VERSION per GPU. GPUs that cannot be
+ * used are left out with a reason (kfd_skipped). Without a usable GPU it still succeeds, with a
+ * count of 0 and the reasons kept.
+ * Errors: -ENOENT no /dev/kfd; -EACCES or -EPERM no permission (the text names the file and its
+ * group); -EPROTO a KFD major version other than 1; -ENOMEM; others as open(2) gave them.
+ */
+KFDIRECT_API int kfd_open(struct kfd_sys *sys, struct kfd **out);
+
+/* Closes every descriptor. KFD itself frees memory only at process exit (kernel rule), so free
+ * allocations first. NULL is allowed. In a forked child only the child's descriptors are closed. */
+KFDIRECT_API void kfd_close(struct kfd *kfd);
+
+KFDIRECT_API struct kfd_sys *kfd_get_sys(struct kfd *kfd);
+/* True in the process that opened it; false in a forked child, where every request would be EBADF.
+ */
+KFDIRECT_API bool kfd_is_owner(const struct kfd *kfd);
+KFDIRECT_API void kfd_version(const struct kfd *kfd, uint32_t *major, uint32_t *minor);
+KFDIRECT_API bool kfd_has(const struct kfd *kfd, enum kfd_cap cap);
+KFDIRECT_API void kfd_cap_info(const struct kfd *kfd, enum kfd_cap cap, struct kfd_cap_info *out);
+
+KFDIRECT_API uint32_t kfd_device_count(const struct kfd *kfd);
+/* NULL when index is out of range. Devices live as long as kfd. */
+KFDIRECT_API struct kfd_device *kfd_device_at(const struct kfd *kfd, uint32_t index);
+KFDIRECT_API struct kfd_device *kfd_device_by_gpu_id(const struct kfd *kfd, uint32_t gpu_id);
+KFDIRECT_API const struct kfd_device_info *kfd_device_info(const struct kfd_device *dev);
+KFDIRECT_API struct kfd *kfd_device_kfd(const struct kfd_device *dev);
+/* The acquired render node; owned by dev. */
+KFDIRECT_API int kfd_device_drm_fd(const struct kfd_device *dev);
+/* GPUs (and topology nodes) left out at open, each with its reason. NULL past the end. */
+KFDIRECT_API const char *kfd_skipped(const struct kfd *kfd, uint32_t i);
+/* CPU nodes of the topology. */
+KFDIRECT_API uint32_t kfd_cpu_node_count(const struct kfd *kfd);
+KFDIRECT_API uint32_t kfd_link_count(const struct kfd *kfd);
+KFDIRECT_API void kfd_link_info(const struct kfd *kfd, uint32_t i, struct kfd_link_info *out);
+/*
+ * Whether dev may map VRAM of owner: itself, an APU, an XGMI link, or a peer link (facts of
+ * kfd_topology.c: the entry of dev towards owner).
+ */
+KFDIRECT_API bool kfd_can_access(const struct kfd_device *dev, const struct kfd_device *owner);
+
+/*
+ * Free VRAM of a device in bytes: KFD's AVAILABLE_MEMORY where it exists, else the DRM heap's total
+ * less its usage. It is rounded down to 2 MiB by the kernel and ignores fragmentation.
+ */
+KFDIRECT_API int kfd_mem_available(struct kfd_device *dev, uint64_t *bytes);
+
+/* Flags of kfd_mem_alloc, the kernel's values. */
+#define KFD_MEM_VRAM 0x00000001u
+#define KFD_MEM_GTT 0x00000002u
+#define KFD_MEM_USERPTR 0x00000004u
+#define KFD_MEM_DOORBELL 0x00000008u
+#define KFD_MEM_MMIO_REMAP 0x00000010u
+#define KFD_MEM_CONTIGUOUS 0x00800000u
+#define KFD_MEM_EXT_COHERENT 0x01000000u
+#define KFD_MEM_UNCACHED 0x02000000u
+#define KFD_MEM_COHERENT 0x04000000u
+#define KFD_MEM_NO_SUBSTITUTE 0x10000000u
+#define KFD_MEM_PUBLIC 0x20000000u
+#define KFD_MEM_EXECUTABLE 0x40000000u
+#define KFD_MEM_WRITABLE 0x80000000u
+
+/*
+ * ALLOC_MEMORY_OF_GPU. va 0 makes memory without an address, which can be exported but not mapped
+ * by kfd_mem_map. The kernel checks neither alignment nor overlap of va here, so this layer refuses
+ * what a later MAP would: va or size not a multiple of the GPU page, or outside the aperture:
+ * -EINVAL. mmap_offset may be NULL. Errors: -EINVAL, -ENOMEM (memory of that kind exhausted),
+ * -ENODEV (VM not acquired).
+ */
+KFDIRECT_API int kfd_mem_alloc(struct kfd_device *dev, uint64_t va, uint64_t size, uint32_t flags,
+                               uint64_t *handle, uint64_t *mmap_offset);
+/* FREE_MEMORY_OF_GPU. -EBUSY while KFD-mapped on any device; -EINVAL unknown handle. */
+KFDIRECT_API int kfd_mem_free(struct kfd *kfd, uint64_t handle);
+/*
+ * MAP_MEMORY_TO_GPU for n devices at the handle's VA. On failure the devices [0, *done) stay mapped
+ * (kernel rule); done may be NULL. -EINVAL unreachable peer, overlap, va 0; -ENOMEM page tables or
+ * unknown handle.
+ */
+KFDIRECT_API int kfd_mem_map(struct kfd *kfd, uint64_t handle, struct kfd_device *const *devs,
+                             uint32_t n, uint32_t *done);
+KFDIRECT_API int kfd_mem_unmap(struct kfd *kfd, uint64_t handle, struct kfd_device *const *devs,
+                               uint32_t n, uint32_t *done);
+/* Flushes the TLB of n devices for changes made by GEM_VA: MAP with n_success == n_devices. Any
+ * live handle serves. */
+KFDIRECT_API int kfd_mem_flush(struct kfd *kfd, uint64_t handle, struct kfd_device *const *devs,
+                               uint32_t n);
+
+struct kfd_dmabuf_info {
+    uint64_t size;            /* bytes, rounded up to the GPU page by the exporter */
+    uint32_t flags;           /* KFD_MEM_VRAM or KFD_MEM_GTT, KFD_MEM_PUBLIC */
+    struct kfd_device *owner; /* NULL when the owner is not among our devices */
+    uint32_t gpu_id;
+};
+
+/* EXPORT_DMABUF: a new close-on-exec descriptor, owned by the caller. -EOPNOTSUPP before KFD 1.12.
+ */
+KFDIRECT_API int kfd_dmabuf_export(struct kfd *kfd, uint64_t handle, int *fd);
+/* IMPORT_DMABUF at va (0: no address). -EBADF bad descriptor, -EINVAL not a usable dma-buf. */
+KFDIRECT_API int kfd_dmabuf_import(struct kfd_device *dev, int fd, uint64_t va, uint64_t *handle);
+/* GET_DMABUF_INFO. -EBADF bad descriptor, -EINVAL not a dma-buf of an AMD GPU. */
+KFDIRECT_API int kfd_dmabuf_info(struct kfd *kfd, int fd, struct kfd_dmabuf_info *out);
+
+/*
+ * GEM handles on a device's acquired render node. The kernel returns the same handle for every
+ * import of one dma-buf and does not count; this layer counts, so each import or create is paired
+ * with one kfd_gem_close.
+ */
+KFDIRECT_API int kfd_gem_import(struct kfd_device *dev, int fd, uint32_t *gem);
+KFDIRECT_API int kfd_gem_close(struct kfd_device *dev, uint32_t gem);
+/* AMDGPU_GEM_CREATE with CPU access asked for where vram is visible. */
+KFDIRECT_API int kfd_gem_create(struct kfd_device *dev, uint64_t size, bool vram, uint32_t *gem);
+/* PRIME_HANDLE_TO_FD, read-write and close-on-exec; the descriptor is the caller's. */
+KFDIRECT_API int kfd_gem_export(struct kfd_device *dev, uint32_t gem, int *fd);
+/* AMDGPU_GEM_MMAP: the offset to mmap the render node at, from the BO's start only. */
+KFDIRECT_API int kfd_gem_mmap_offset(struct kfd_device *dev, uint32_t gem, uint64_t *offset);
+
+enum kfd_va_op {
+    KFD_VA_MAP = 1,
+    KFD_VA_UNMAP = 2,
+    KFD_VA_CLEAR = 3,
+    KFD_VA_REPLACE = 4,
+};
+
+#define KFD_VA_READ 0x2u
+#define KFD_VA_WRITE 0x4u
+#define KFD_VA_EXEC 0x8u
+
+/*
+ * AMDGPU_GEM_VA on the acquired VM. The kernel may answer 0 with page tables unwritten (facts T3),
+ * and UNMAP and CLEAR flush no TLB: follow with kfd_mem_flush. Where the DRM version has timeline
+ * points (>= 3.64) the change is queued on the device's own timeline and kfd_gem_va_wait waits for
+ * all of them; elsewhere kfd_gem_va_wait returns 0 at once.
+ * -EINVAL overlap, alignment or range; -ENOENT unknown handle, or UNMAP of no mapping at va.
+ */
+KFDIRECT_API int kfd_gem_va(struct kfd_device *dev, enum kfd_va_op op, uint32_t gem, uint64_t va,
+                            uint64_t offset, uint64_t size, uint32_t flags);
+KFDIRECT_API int kfd_gem_va_wait(struct kfd_device *dev);
+
+/* One line for a request, "MAP_MEMORY_TO_GPU handle=... n=2", into buf; used by the tracer and the
+ * fake's log. The argument may be NULL (name only). Returns the length as snprintf does. */
+KFDIRECT_API int kfd_request_decode(unsigned long request, const void *arg, char *buf, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "kfd/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <kfdirect/kfd.h>
+
+#define TEXT_SIZE 512
+
+static _Thread_local char text[TEXT_SIZE];
+
+int kfd_fail(int err, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    return err;
+}
+
+int kfd_fail_in(int err, const char *fmt, ...)
+{
+    char old[TEXT_SIZE];
+    va_list args;
+    int len;
+
+    memcpy(old, text, sizeof(old));
+    va_start(args, fmt);
+    len = vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (len >= 0 && (size_t)len + 2 < sizeof(text) && old[0] != '\0') {
+        size_t room = sizeof(text) - (size_t)len - 2;
+        size_t n = strnlen(old, room - 1);
+
+        memcpy(text + len, ": ", 2);
+        memcpy(text + len + 2, old, n);
+        text[(size_t)len + 2 + n] = '\0';
+    }
+    return err;
+}
+
+void kfd_error_clear(void)
+{
+    text[0] = '\0';
+}
+
+const char *kfd_error_text(void)
+{
+    return text;
+}
