@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* The rings that the driver itself feeds: two SDMA engines and the kernel's compute queue. */
+#include "hollow.h"
+
+static const struct hollow_family families[] = {
+    {
+        .fb = 0x809,
+        .gart_base = 0x54f,
+        .gart_start = 0x557,
+        .gart_end = 0x55f,
+        .ih_cntl = 0xe30,
+        .ih_base = 0xe31,
+        .ih_wptr = 0xe33,
+        .ih_wptr_hi = 0xe34,
+        .ih_wptr_lo = 0xe35,
+        .sdma = 0x3480,
+        .sdma_next = 0x200,
+        .rptr = 3,
+        .wback = 8,
+        .bell = 0x12,
+        .active = 0x3247,
+        .dequeue = 0x325d,
+    },
+    {
+        .fb = 0x1a82c,
+        .gart_base = 0x1a72b,
+        .gart_start = 0x1a74b,
+        .gart_end = 0x1a76b,
+        .ih_cntl = 0x1120,
+        .ih_base = 0x1121,
+        .ih_wptr = 0x1124,
+        .ih_wptr_hi = 0x1125,
+        .ih_wptr_lo = 0x1126,
+        .sdma = 0x12e0,
+        .sdma_next = 0x200,
+        .rptr = 3,
+        .wback = 8,
+        .bell = 0x2b,
+        .bell_shift = 2,
+        .minus = 1,
+        .kiq = 0x324d,
+        .active = 0x3247,
+        .dequeue = 0x325d,
+    },
+};
+
+const struct hollow_family *hollow_family_of(uint gen)
+{
+    return gen == 8 || gen == 9 ? &families[gen - 8] : NULL;
+}
+
+enum sdma_op {
+    SDMA_NOP = 0,
+    SDMA_COPY = 1,
+    SDMA_WRITE = 2,
+    SDMA_INDIRECT = 4,
+    SDMA_FENCE = 5,
+    SDMA_TRAP = 6,
+    SDMA_POLL = 8,
+    SDMA_FILL = 11,
+    SDMA_PTES = 12,
+    SDMA_SET_REG = 14,
+};
+
+#define SDMA_MAX_WORDS 10
+
+/* A stretch of packets: a ring of mask + 1 bytes, or an indirect buffer (mask all ones). */
+struct stretch {
+    u64 at;
+    u32 mask;
+};
+
+static u32 word(struct hollow_card *c, const struct stretch *s, u32 pos)
+{
+    return hollow_read(c, s->at + (pos & s->mask));
+}
+
+static u64 pair(const u32 *p)
+{
+    return (u64)p[1] << 32 | p[0];
+}
+
+static u32 sdma_length(struct hollow_card *c, const struct stretch *s, u32 pos, u32 minus)
+{
+    u32 head = word(c, s, pos);
+
+    switch (head & 0xff) {
+    case SDMA_NOP:
+        return 1 + (head >> 16 & 0x3fff);
+    case SDMA_COPY:
+        return 7;
+    case SDMA_WRITE:
+        return 4 + minus + (word(c, s, pos + 12) & 0xfffff);
+    case SDMA_INDIRECT:
+    case SDMA_POLL:
+        return 6;
+    case SDMA_FENCE:
+        return 4;
+    case SDMA_TRAP:
+        return 2;
+    case SDMA_FILL:
+        return 5;
+    case SDMA_PTES:
+        return 10;
+    case SDMA_SET_REG:
+        return 3;
+    }
+    return 0;
+}
+
+static void sdma_ptes(struct hollow_card *c, const u32 *p, u32 minus)
+{
+    u64 dst = pair(p + 1), flags = pair(p + 3), value = pair(p + 5);
+
+    for (u32 i = 0; i < (p[9] & 0x7ffff) + minus; i++, value += p[7]) {
+        hollow_write(c, dst + 8ull * i, (u32)(value | flags));
+        hollow_write(c, dst + 8ull * i + 4, (value | flags) >> 32);
+    }
+}
+
+static void sdma_run(struct hollow_card *c, int n, const struct stretch *s, u32 pos, u32 end,
+                     bool indirect)
+{
+    const u32 minus = hollow_shape.family->minus;
+    ulong budget = 200000;
+    u32 p[SDMA_MAX_WORDS];
+
+    while (pos != end && budget--) {
+        u32 len = sdma_length(c, s, pos, minus);
+
+        c->eng[n].packets++;
+        if (!len) {
+            c->eng[n].unknown++;
+            len = 1;
+        }
+        memset(p, 0, sizeof(p));
+        for (u32 i = 0; i < SDMA_MAX_WORDS && i < len; i++)
+            p[i] = word(c, s, pos + 4 * i);
+        if (hollow_shape.trace)
+            pr_info("hollow: sdma%d%s op %u len %u: %08x %08x %08x\n", n, indirect ? " ib" : "",
+                    p[0] & 0xff, len, p[1], p[2], p[3]);
+        switch (p[0] & 0xff) {
+        case SDMA_COPY:
+            hollow_copy(c, pair(p + 5), pair(p + 3), (p[1] & 0x3fffff) + minus);
+            break;
+        case SDMA_WRITE:
+            for (u32 i = 4; i < len; i++)
+                hollow_write(c, pair(p + 1) + 4 * (i - 4), word(c, s, pos + 4 * i));
+            break;
+        case SDMA_INDIRECT:
+            if (!indirect) {
+                struct stretch ib = {.at = pair(p + 1), .mask = ~0u};
+
+                sdma_run(c, n, &ib, 0, p[3] * 4, true);
+            }
+            break;
+        case SDMA_FENCE:
+            hollow_write(c, pair(p + 1), p[3]);
+            break;
+        case SDMA_TRAP:
+            hollow_interrupt(c, 8 + n, 224, hollow_shape.gen == 8 ? n : 0, p[1] & 0xfffffff);
+            break;
+        case SDMA_FILL:
+            hollow_fill(c, pair(p + 1), p[3], (p[4] & 0x3fffff) + minus);
+            break;
+        case SDMA_PTES:
+            sdma_ptes(c, p, minus);
+            break;
+        case SDMA_SET_REG:
+            if ((p[1] & 0x3ffff) < HOLLOW_BAR5_SIZE / 4)
+                hollow_set_reg(c, p[1] & 0x3ffff, p[2]);
+            break;
+        }
+        pos += 4 * len;
+        if (!indirect)
+            pos &= s->mask;
+        else if (pos >= end)
+            break;
+    }
+}
+
+void hollow_sdma_poll(struct hollow_card *c, int n)
+{
+    const struct hollow_family *f = hollow_shape.family;
+    struct hollow_engine *e = &c->eng[n];
+    u32 r = f->sdma + f->sdma_next * n, cntl = hollow_reg(c, r), wptr, bell;
+    struct stretch ring;
+
+    if (!(cntl & 1)) {
+        e->rptr = 0;
+        return;
+    }
+    ring.at = (u64)hollow_reg(c, r + 2) << 40 | (u64)hollow_reg(c, r + 1) << 8;
+    ring.mask = (4u << (cntl >> 1 & 31)) - 1;
+    bell = (hollow_reg(c, r + f->bell) >> f->bell_shift & 0x1fffff) * 4;
+    if (bell >= HOLLOW_BAR2_SIZE)
+        return;
+    wptr = readl(c->doorbells + bell) & ring.mask;
+    if (wptr == e->rptr)
+        return;
+    sdma_run(c, n, &ring, e->rptr, wptr, false);
+    e->rptr = wptr;
+    hollow_set_reg(c, r + f->rptr, wptr);
+    hollow_write(c, (u64)hollow_reg(c, r + f->wback) << 32 | hollow_reg(c, r + f->wback + 1), wptr);
+}
+
+enum kiq_op {
+    KIQ_WRITE_DATA = 0x37,
+    KIQ_COPY_DATA = 0x40,
+    KIQ_SET_REG = 0x79,
+};
+
+static void kiq_packet(struct hollow_card *c, u32 op, const u32 *p)
+{
+    const u32 regs = HOLLOW_BAR5_SIZE / 4;
+
+    switch (op) {
+    case KIQ_WRITE_DATA:
+        if ((p[1] >> 8 & 15) == 5) /* to memory */
+            hollow_write(c, pair(p + 2), p[4]);
+        else if (p[2] < regs)
+            hollow_set_reg(c, p[2], p[4]);
+        break;
+    case KIQ_SET_REG:
+        if (0xc000 + (p[1] & 0xffff) < regs)
+            hollow_set_reg(c, 0xc000 + (p[1] & 0xffff), p[2]);
+        break;
+    case KIQ_COPY_DATA:
+        if ((p[1] & 15) == 0 && (p[1] >> 8 & 15) == 5 && p[2] < regs) /* register to memory */
+            hollow_write(c, pair(p + 4), hollow_reg(c, p[2]));
+        break;
+    }
+}
+
+/* Takes over the ring that the driver has just described in the queue registers. */
+static bool kiq_start(struct hollow_card *c)
+{
+    const struct hollow_family *f = hollow_shape.family;
+    struct hollow_kiq *q = &c->kiq;
+
+    if (!(hollow_reg(c, f->active) & 1) || !hollow_reg(c, f->kiq))
+        return false;
+    q->at = (u64)hollow_reg(c, f->kiq + 1) << 40 | (u64)hollow_reg(c, f->kiq) << 8;
+    q->back = (u64)hollow_reg(c, f->kiq + 4) << 32 | hollow_reg(c, f->kiq + 3);
+    q->mask = (8u << (hollow_reg(c, f->kiq + 9) & 63)) - 1; /* bytes */
+    q->bell = (hollow_reg(c, f->kiq + 7) >> 2 & 0x3ffffff) * 4 & (HOLLOW_BAR2_SIZE - 1);
+    hollow_set_reg(c, f->active, 0);
+    return true;
+}
+
+void hollow_kiq_poll(struct hollow_card *c)
+{
+    struct hollow_kiq *q = &c->kiq;
+    ulong budget = 10000;
+    u32 wptr;
+
+    if (!hollow_shape.family->kiq || (!q->at && !kiq_start(c)))
+        return;
+    wptr = readl(c->doorbells + q->bell) * 4 & q->mask;
+    if (q->rptr == wptr)
+        return;
+    while (q->rptr != wptr && budget--) {
+        u32 p[8] = {hollow_read(c, q->at + q->rptr)}, count = p[0] >> 16 & 0x3fff, len = 1;
+
+        if (p[0] >> 30 == 3 && count != 0x3fff)
+            len = count + 2;
+        for (u32 i = 1; i < 8 && i < len; i++)
+            p[i] = hollow_read(c, q->at + ((q->rptr + 4 * i) & q->mask));
+        if (hollow_shape.trace)
+            pr_info("hollow: kiq op %02x len %u: %08x %08x %08x\n", p[0] >> 8 & 0xff, len, p[1],
+                    p[2], p[3]);
+        q->packets++;
+        if (p[0] >> 30 == 3)
+            kiq_packet(c, p[0] >> 8 & 0xff, p);
+        q->rptr = (q->rptr + 4 * len) & q->mask;
+    }
+    q->rptr = wptr;
+    hollow_write(c, q->back, wptr / 4);
+}
+
+/* A user's queue that is asked to stop has stopped. */
+void hollow_queue_poll(struct hollow_card *c)
+{
+    const struct hollow_family *f = hollow_shape.family;
+
+    if (!hollow_reg(c, f->dequeue))
+        return;
+    hollow_set_reg(c, f->active, 0);
+    hollow_set_reg(c, f->dequeue, 0);
+}

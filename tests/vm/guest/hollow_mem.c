@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* The address space the driver's own rings use: frame buffer and GART. No check goes beyond what
+ * keeps the guest alive; a bad address is counted and reads 0. */
+#include <linux/interrupt.h>
+
+#include "hollow.h"
+
+static void *translate(struct hollow_card *c, u64 addr, u32 *left)
+{
+    const struct hollow_family *f = hollow_shape.family;
+    u64 fb = (u64)(hollow_reg(c, f->fb) & 0xffff) << 24;
+    u64 first = (u64)hollow_reg(c, f->gart_start) << 12;
+    u64 last = ((u64)hollow_reg(c, f->gart_end) << 12) | 0xfff;
+    u64 table;
+
+    *left = 4096 - (addr & 4095);
+    if (addr >= fb && addr < fb + hollow_shape.vram_size)
+        return (void __force *)c->vram + (addr - fb);
+    if (hollow_shape.gen == 8) {
+        table = ((u64)hollow_reg(c, f->gart_base) << 12) - fb;
+    } else {
+        first |= (u64)hollow_reg(c, f->gart_start + 1) << 44;
+        last |= (u64)hollow_reg(c, f->gart_end + 1) << 44;
+        table = (hollow_reg(c, f->gart_base) & ~0xfffu) | (u64)hollow_reg(c, f->gart_base + 1)
+                                                              << 32;
+    }
+    if (addr >= first && addr <= last) {
+        u64 at = table + ((addr - first) >> 12) * 8;
+        u64 pte = at + 8 <= hollow_shape.vram_size ? readq(c->vram + at) : 0;
+
+        if ((pte & 3) == 3) /* valid, system memory */
+            return phys_to_virt((pte & 0xfffffffff000ull) + (addr & 4095));
+    }
+    if (c->faults++ < 8)
+        pr_warn("hollow: no memory at GPU address 0x%llx\n", addr);
+    return NULL;
+}
+
+u32 hollow_read(struct hollow_card *c, u64 addr)
+{
+    u32 left;
+    u32 *p = translate(c, addr, &left);
+
+    return p ? READ_ONCE(*p) : 0;
+}
+
+void hollow_write(struct hollow_card *c, u64 addr, u32 val)
+{
+    u32 left;
+    u32 *p = translate(c, addr, &left);
+
+    if (p)
+        WRITE_ONCE(*p, val);
+}
+
+void hollow_copy(struct hollow_card *c, u64 dst, u64 src, u32 size)
+{
+    while (size) {
+        u32 a, b, n;
+        void *d = translate(c, dst, &a), *s = translate(c, src, &b);
+
+        n = min3(a, b, size);
+        if (d && s)
+            memcpy(d, s, n);
+        dst += n;
+        src += n;
+        size -= n;
+    }
+}
+
+void hollow_fill(struct hollow_card *c, u64 dst, u32 val, u32 size)
+{
+    while (size >= 4) {
+        u32 left, n;
+        u32 *d = translate(c, dst, &left);
+
+        n = min(left, size) & ~3u;
+        if (!n)
+            break;
+        if (d)
+            memset32(d, val, n / 4);
+        dst += n;
+        size -= n;
+    }
+}
+
+/* Puts an entry into the driver's interrupt ring and raises the card's MSI. */
+void hollow_interrupt(struct hollow_card *c, u32 client, u32 src, u32 ring, u32 data)
+{
+    const struct hollow_family *f = hollow_shape.family;
+    u32 size = 4u << ((hollow_reg(c, f->ih_cntl) >> 1) & 31), wptr = hollow_reg(c, f->ih_wptr);
+    u64 ih = (u64)hollow_reg(c, f->ih_base) << 8;
+    u64 back = (u64)(hollow_reg(c, f->ih_wptr_hi) & 0xffff) << 32 | hollow_reg(c, f->ih_wptr_lo);
+    u32 *entry;
+
+    if (hollow_shape.gen == 9)
+        ih |= (u64)(hollow_reg(c, f->ih_base + 1) & 0xff) << 40;
+    if (!ih || !back || !c->pci || !c->pci->irq || size < 64)
+        return;
+    entry = phys_to_virt(ih + (wptr & (size - 1)));
+    if (hollow_shape.gen == 8) {
+        entry[0] = src;
+        entry[1] = data;
+        entry[2] = ring;
+        entry[3] = 0;
+        wptr += 16;
+    } else {
+        memset(entry, 0, 32);
+        entry[0] = client | src << 8 | ring << 16;
+        entry[4] = data;
+        wptr += 32;
+    }
+    wptr &= size - 1;
+    hollow_set_reg(c, f->ih_wptr, wptr);
+    wmb(); /* the entry before the pointer that announces it */
+    WRITE_ONCE(*(u32 *)phys_to_virt(back), wptr);
+    irq_inject_interrupt(c->pci->irq);
+}
