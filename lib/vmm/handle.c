@@ -117,7 +117,7 @@ int vmm_handles_add(struct vmm_handles *h, void *object, uint64_t *handle)
     return err;
 }
 
-void *vmm_handles_get(struct vmm_handles *h, uint64_t handle, void (*take)(void *object))
+void *vmm_handles_get(struct vmm_handles *h, uint64_t handle, bool (*take)(void *object))
 {
     struct vmm_handle_slot *slot;
     void *object = NULL;
@@ -126,8 +126,8 @@ void *vmm_handles_get(struct vmm_handles *h, uint64_t handle, void (*take)(void 
     slot = find(h, handle);
     if (slot) {
         object = slot->object;
-        if (take)
-            take(object);
+        if (take && !take(object))
+            object = NULL;
     }
     vmm_lock_release(&h->lock);
     return object;

@@ -12,6 +12,7 @@
 #ifndef VMM_HANDLE_H
 #define VMM_HANDLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vmm/lock.h"
@@ -45,8 +46,8 @@ void vmm_handles_fini(struct vmm_handles *h);
 /* Gives object (not NULL) a handle. -ENOMEM. */
 int vmm_handles_add(struct vmm_handles *h, void *object, uint64_t *handle);
 /* The object, or NULL for a stale, foreign or made-up value. take (may be NULL) runs under the
- * lock: there it can take a reference that a later removal must respect. */
-void *vmm_handles_get(struct vmm_handles *h, uint64_t handle, void (*take)(void *object));
+ * lock: there it takes a reference, or returns false when the object is already dying (NULL). */
+void *vmm_handles_get(struct vmm_handles *h, uint64_t handle, bool (*take)(void *object));
 /* Ends the handle and returns its object; NULL as above. */
 void *vmm_handles_remove(struct vmm_handles *h, uint64_t handle);
 

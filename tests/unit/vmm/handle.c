@@ -41,9 +41,10 @@ static uint64_t add(void *object)
     return handle;
 }
 
-static void take(void *object)
+static bool take(void *object)
 {
     ++*(int *)object;
+    return true;
 }
 
 static uint32_t index_of(uint64_t handle)
@@ -286,9 +287,10 @@ struct shared {
 static struct shared shared[64];
 static _Atomic uint64_t published[64];
 
-static void take_shared(void *object)
+static bool take_shared(void *object)
 {
     atomic_fetch_add(&((struct shared *)object)->refs, 1);
+    return true;
 }
 
 /* Objects come and go under published handles; whoever gets one holds a live object. */
