@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* kfdirect info: what is here, and what it can do. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <kfdirect/vmm.h>
+
+#include "json.h"
+#include "tool.h"
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} abilities[] = {
+    {VMM_CAN_OFFSET, "offsets and parts of handles"},
+    {VMM_CAN_READ_ONLY, "read-only mappings"},
+    {VMM_CAN_PER_DEVICE, "rights per device"},
+};
+
+static const char *pci_address(const struct kfd_device_info *info, char buf[16])
+{
+    snprintf(buf, 16, "%04x:%02x:%02x.%x", info->domain & 0xffff, (info->location_id >> 8) & 0xff,
+             (info->location_id >> 3) & 0x1f, info->location_id & 7);
+    return buf;
+}
+
+static const char *link_name(uint32_t type)
+{
+    return type == KFD_LINK_XGMI ? "xgmi" : type == KFD_LINK_PCIE ? "pcie" : "other";
+}
+
+static void text_device(struct kfd_device *dev)
+{
+    const struct kfd_device_info *info = kfd_device_info(dev);
+    char size[24], available[24], pci[16];
+    uint64_t bytes;
+
+    printf("\nGPU %u: %s (%s)\n", info->index, info->product, info->name);
+    printf("  gpu_id %u, node %u, /dev/dri/renderD%u, PCI %s, DRM %u.%u\n", info->gpu_id,
+           info->node, info->render_minor, pci_address(info, pci), info->drm_major,
+           info->drm_minor);
+    if (info->apu && !info->vram_size)
+        printf("  memory: shared with the CPU\n");
+    else
+        printf("  memory: %s, %s\n", tool_size(info->vram_size, size),
+               info->large_bar ? "all of it visible to the CPU"
+                               : "not all of it visible to the CPU");
+    if (kfd_mem_available(dev, &bytes) == 0)
+        printf("  free: %s\n", tool_size(bytes, available));
+    else
+        printf("  free: unknown (%s)\n", kfd_error_text());
+    printf("  %u SIMDs in %u partitions, wave %u, up to %u MHz, LDS %u KiB\n", info->simd_count,
+           info->num_xcc, info->wave_front_size, info->max_clock_mhz, info->lds_size_kb);
+    printf("  addresses: 0x%" PRIx64 " to 0x%" PRIx64 "\n", info->va_base, info->va_limit);
+}
+
+static void text_links(struct kfd *kfd)
+{
+    uint32_t count = kfd_device_count(kfd);
+
+    if (count > 1) {
+        printf("\nwho can map whose memory (row maps column)\n     ");
+        for (uint32_t i = 0; i < count; i++)
+            printf("%3u", i);
+        for (uint32_t i = 0; i < count; i++) {
+            printf("\n  %3u", i);
+            for (uint32_t j = 0; j < count; j++)
+                printf("%3s",
+                       kfd_can_access(kfd_device_at(kfd, i), kfd_device_at(kfd, j)) ? "yes" : "-");
+        }
+        printf("\n");
+    }
+    if (!kfd_link_count(kfd))
+        return;
+    printf("\nlinks (topology nodes)\n");
+    for (uint32_t i = 0; i < kfd_link_count(kfd); i++) {
+        struct kfd_link_info link;
+
+        kfd_link_info(kfd, i, &link);
+        printf("  %2u -> %-2u %-5s weight %u", link.node_from, link.node_to, link_name(link.type),
+               link.weight);
+        if (link.max_bandwidth)
+            printf(", %u to %u MB/s", link.min_bandwidth, link.max_bandwidth);
+        printf("%s\n", link.peer ? ", peer" : "");
+    }
+}
+
+static void text_info(struct kfd *kfd, struct vmm *vmm)
+{
+    uint32_t major, minor, can = vmm_engine_can(vmm);
+    char minimum[24], recommended[24];
+
+    kfd_version(kfd, &major, &minor);
+    printf("KFD interface %u.%u, %u usable GPUs, %u CPU nodes\n", major, minor,
+           kfd_device_count(kfd), kfd_cpu_node_count(kfd));
+    for (uint32_t i = 0; kfd_skipped(kfd, i); i++)
+        printf("  left out: %s\n", kfd_skipped(kfd, i));
+    for (uint32_t i = 0; i < kfd_device_count(kfd); i++)
+        text_device(kfd_device_at(kfd, i));
+    text_links(kfd);
+
+    printf("\nkernel capabilities\n");
+    for (int i = 0; i < KFD_CAP_COUNT; i++) {
+        struct kfd_cap_info cap;
+
+        kfd_cap_info(kfd, (enum kfd_cap)i, &cap);
+        printf("  %-3s  %s: %s\n", cap.present ? "yes" : "no", cap.name, cap.text);
+    }
+
+    printf("\nvirtual memory management: engine %s\n", vmm_engine_name(vmm_engine(vmm)));
+    if (vmm_engine_reason(vmm)[0])
+        printf("  %s\n", vmm_engine_reason(vmm));
+    for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++)
+        printf("  %-3s  %s\n", can & abilities[i].bit ? "yes" : "no", abilities[i].name);
+    if (vmm_engine(vmm) != VMM_ENGINE_NONE)
+        printf("  granularity: %s at least, %s recommended\n",
+               tool_size(vmm_min_granularity(vmm), minimum),
+               tool_size(vmm_recommended_granularity(vmm), recommended));
+}
+
+static void json_device(struct json *json, struct kfd_device *dev)
+{
+    const struct kfd_device_info *info = kfd_device_info(dev);
+    struct kfd *kfd = kfd_device_kfd(dev);
+    uint64_t bytes;
+    char pci[16];
+
+    json_object(json, NULL);
+    json_number(json, "index", info->index);
+    json_string(json, "product", info->product);
+    json_string(json, "name", info->name);
+    json_number(json, "gfx_version", info->gfx_version);
+    json_number(json, "gpu_id", info->gpu_id);
+    json_number(json, "node", info->node);
+    json_number(json, "render_minor", info->render_minor);
+    json_string(json, "pci", pci_address(info, pci));
+    json_number(json, "vendor_id", info->vendor_id);
+    json_number(json, "device_id", info->device_id);
+    json_format(json, "drm", "%u.%u", info->drm_major, info->drm_minor);
+    json_number(json, "vram_bytes", info->vram_size);
+    if (kfd_mem_available(dev, &bytes) == 0)
+        json_number(json, "free_bytes", bytes);
+    else
+        json_null(json, "free_bytes");
+    json_bool(json, "large_bar", info->large_bar);
+    json_bool(json, "apu", info->apu);
+    json_number(json, "simd_count", info->simd_count);
+    json_number(json, "partitions", info->num_xcc);
+    json_number(json, "wave_front_size", info->wave_front_size);
+    json_number(json, "max_clock_mhz", info->max_clock_mhz);
+    json_format(json, "va_base", "0x%" PRIx64, info->va_base);
+    json_format(json, "va_limit", "0x%" PRIx64, info->va_limit);
+    json_array(json, "can_map");
+    for (uint32_t j = 0; j < kfd_device_count(kfd); j++) {
+        if (kfd_can_access(dev, kfd_device_at(kfd, j)))
+            json_number(json, NULL, j);
+    }
+    json_end(json);
+    json_end(json);
+}
+
+static void json_info(struct json *json, struct kfd *kfd, struct vmm *vmm)
+{
+    uint32_t major, minor;
+
+    kfd_version(kfd, &major, &minor);
+    json_format(json, "kfd", "%u.%u", major, minor);
+    json_number(json, "cpu_nodes", kfd_cpu_node_count(kfd));
+    json_array(json, "left_out");
+    for (uint32_t i = 0; kfd_skipped(kfd, i); i++)
+        json_string(json, NULL, kfd_skipped(kfd, i));
+    json_end(json);
+    json_array(json, "gpus");
+    for (uint32_t i = 0; i < kfd_device_count(kfd); i++)
+        json_device(json, kfd_device_at(kfd, i));
+    json_end(json);
+    json_array(json, "links");
+    for (uint32_t i = 0; i < kfd_link_count(kfd); i++) {
+        struct kfd_link_info link;
+
+        kfd_link_info(kfd, i, &link);
+        json_object(json, NULL);
+        json_number(json, "from", link.node_from);
+        json_number(json, "to", link.node_to);
+        json_string(json, "type", link_name(link.type));
+        json_number(json, "type_number", link.type);
+        json_number(json, "weight", link.weight);
+        json_number(json, "min_bandwidth", link.min_bandwidth);
+        json_number(json, "max_bandwidth", link.max_bandwidth);
+        json_bool(json, "peer", link.peer);
+        json_end(json);
+    }
+    json_end(json);
+    json_object(json, "capabilities");
+    for (int i = 0; i < KFD_CAP_COUNT; i++) {
+        struct kfd_cap_info cap;
+
+        kfd_cap_info(kfd, (enum kfd_cap)i, &cap);
+        json_bool(json, cap.name, cap.present);
+    }
+    json_end(json);
+    json_object(json, "vmm");
+    json_string(json, "engine", vmm_engine_name(vmm_engine(vmm)));
+    json_string(json, "reason", vmm_engine_reason(vmm));
+    for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++)
+        json_bool(json, abilities[i].name, vmm_engine_can(vmm) & abilities[i].bit);
+    json_number(json, "min_granularity", vmm_min_granularity(vmm));
+    json_number(json, "recommended_granularity", vmm_recommended_granularity(vmm));
+    json_end(json);
+}
+
+static int usage(FILE *out, int code)
+{
+    fprintf(out, "usage: kfdirect info [--json] [--machine NAME] [--kernel VERSION]\n");
+    return code;
+}
+
+int info_cmd(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"machine", required_argument, NULL, 'm'},
+                                            {"kernel", required_argument, NULL, 'k'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    const char *name = NULL, *kernel = NULL;
+    struct tool_machine machine;
+    struct kfd *kfd = NULL;
+    struct vmm *vmm = NULL;
+    bool as_json = false;
+    struct json json;
+    int opt, status;
+
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (opt == 'j')
+            as_json = true;
+        else if (opt == 'm')
+            name = optarg;
+        else if (opt == 'k')
+            kernel = optarg;
+        else
+            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+    }
+    if (optind < argc)
+        return usage(stderr, TOOL_USAGE);
+    status = tool_machine_open(name, kernel, &machine);
+    if (status)
+        return status;
+
+    json_init(&json, stdout);
+    if (as_json) {
+        json_object(&json, NULL);
+        json_string(&json, "version", KFDIRECT_VERSION_STRING);
+        if (machine.name)
+            json_string(&json, "fake", machine.name);
+        else
+            json_null(&json, "fake");
+    } else if (machine.name) {
+        printf("fake machine %s\n", machine.name);
+    }
+    if (kfd_open(machine.sys, &kfd) || vmm_open(kfd, NULL, &vmm)) {
+        status = TOOL_FAILED;
+        if (as_json)
+            json_string(&json, "error", kfd_error_text());
+        else
+            printf("%s\n", kfd_error_text());
+    } else if (as_json) {
+        json_info(&json, kfd, vmm);
+    } else {
+        text_info(kfd, vmm);
+    }
+    if (as_json)
+        json_end(&json);
+    vmm_close(vmm);
+    kfd_close(kfd);
+    tool_machine_close(&machine);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The kfdirect command: picks the sub-command. */
+#include <string.h>
+
+#include "tool.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage;
+    const char *text;
+} commands[] = {
+    {"info", info_cmd, "[--json] [--machine NAME] [--kernel VERSION]",
+     "devices, memory, links, and what works here and why not"},
+    {"demo", demo_cmd, "[--json] [--machine NAME] [--kernel VERSION]",
+     "grow, share and take down one 64-GiB range, checking every byte"},
+    {"fake", fake_cmd, "[OPTIONS] -- PROGRAM [ARGUMENTS]",
+     "run a program on a fake machine (kfdirect fake --help)"},
+};
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: kfdirect COMMAND ...\n\n");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        fprintf(out, "  %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].text);
+    fprintf(out,
+            "\nNAME is a fake machine such as mi300x:8; without it, and without KFDIRECT_FAKE in\n"
+            "the environment, the real /dev/kfd is used. See kfdirect(1).\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return TOOL_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        usage(stdout);
+        return TOOL_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("kfdirect %s\n", KFDIRECT_VERSION_STRING);
+        return TOOL_OK;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    fprintf(stderr, "kfdirect: no command \"%s\"\n\n", argv[1]);
+    usage(stderr);
+    return TOOL_USAGE;
+}

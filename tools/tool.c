@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "kfd/uapi.h"
+#include "tool.h"
+
+int tool_machine_open(const char *machine, const char *kernel, struct tool_machine *out)
+{
+    struct fake_options options = {.size = sizeof(options)};
+
+    *out = (struct tool_machine){0};
+    if (!machine)
+        machine = getenv("KFDIRECT_FAKE");
+    if (!kernel)
+        kernel = getenv("KFDIRECT_FAKE_KERNEL");
+    if (!machine || !machine[0]) {
+        out->sys = kfd_sys_linux();
+        return TOOL_OK;
+    }
+    options.machine = machine;
+    options.kernel = kernel && kernel[0] ? kernel : NULL;
+    if (fake_create(&options, &out->fake)) {
+        fprintf(stderr, "kfdirect: %s\n", fake_error_text());
+        return TOOL_USAGE;
+    }
+    out->sys = fake_sys(out->fake);
+    out->name = machine;
+    return TOOL_OK;
+}
+
+void tool_machine_close(struct tool_machine *machine)
+{
+    fake_destroy(machine->fake);
+    *machine = (struct tool_machine){0};
+}
+
+const char *tool_size(uint64_t bytes, char buf[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    unsigned int unit = 0;
+    uint64_t whole = bytes, rest = 0;
+
+    while (whole >= 1024 && unit < 5) {
+        rest = whole % 1024;
+        whole /= 1024;
+        unit++;
+    }
+    if (rest * 10 / 1024)
+        snprintf(buf, 24, "%" PRIu64 ".%" PRIu64 " %s", whole, rest * 10 / 1024, units[unit]);
+    else
+        snprintf(buf, 24, "%" PRIu64 " %s", whole, units[unit]);
+    return buf;
+}
+
+const char *tool_request_name(int type, unsigned int nr)
+{
+    static const char *const kfd[256] = {
+#define X(name, nr, dir, type) [nr] = #name,
+        KFD_UAPI_KFD_REQUESTS(X)};
+    static const char *const drm[256] = {KFD_UAPI_DRM_REQUESTS(X)};
+#undef X
+
+    if (nr >= 256)
+        return NULL;
+    return type == KFD_UAPI_TYPE_KFD ? kfd[nr] : type == KFD_UAPI_TYPE_DRM ? drm[nr] : NULL;
+}
