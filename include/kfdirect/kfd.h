@@ -30,6 +30,7 @@ extern "C" {
 #define KFD_PAGE_SIZE 4096u
 #define KFD_HUGE_PAGE_SIZE (2u << 20)
 #define KFD_MAX_DEVICES 64u
+#define KFD_NO_NODE UINT32_MAX
 
 /*
  * The seam: everything the library asks of the operating system. Each operation returns a
@@ -39,13 +40,30 @@ extern "C" {
  */
 struct kfd_sys;
 
+/* What stat(2) says of a device node. */
+struct kfd_sys_stat {
+    uint32_t mode, uid, gid;
+    uint32_t device_major, device_minor;
+};
+
+/*
+ * What this library must keep for as long as the process has the system, beyond any struct kfd: the
+ * kernel ties each GPU's address space to one open render node per process and never unties it. The
+ * implementation of a system only stores the pointer; one that ends before the process calls
+ * release, if the pointer is not NULL, while its operations still work.
+ */
+struct kfd_sys_state {
+    void (*release)(struct kfd_sys *sys, struct kfd_sys_state *state);
+};
+
 struct kfd_sys_ops {
     /* Opens a device node or a sysfs file with open(2) flags; returns the descriptor. */
     int (*open_path)(struct kfd_sys *sys, const char *path, int flags);
     int (*close_fd)(struct kfd_sys *sys, int fd);
     /* Duplicates fd to the lowest free number >= min, close-on-exec. */
     int (*dup_fd)(struct kfd_sys *sys, int fd, int min);
-    /* One ioctl, not repeated on EINTR. Returns the ioctl's result or -errno. */
+    /* One ioctl. Returns the ioctl's result or -errno. A KFD request is not repeated on EINTR; a
+     * DRM one may be. */
     int (*request)(struct kfd_sys *sys, int fd, unsigned long request, void *arg);
     /* mmap(2); offset is a byte offset taken as unsigned (KFD offsets use bit 63). */
     int (*map_pages)(struct kfd_sys *sys, void *addr, size_t size, int prot, int flags, int fd,
@@ -60,9 +78,16 @@ struct kfd_sys_ops {
      * non-zero; returns that value or 0. */
     int (*list_dir)(struct kfd_sys *sys, const char *path, int (*each)(void *arg, const char *name),
                     void *arg);
+    /* Facts of a device node, to explain a refused open and to check a render node's number. May be
+     * NULL: then neither is done. */
+    int (*stat_path)(struct kfd_sys *sys, const char *path, struct kfd_sys_stat *out);
     /* The product name of the GPU behind an open render node, from libdrm's table on Linux.
      * -ENOENT when unknown. */
     int (*product_name)(struct kfd_sys *sys, int drm_fd, char *buf, size_t size);
+    /* Where the library keeps its state of this system; decorators hand on the next one's. May be
+     * NULL: then a GPU cannot be opened again after kfd_close unless the kernel behind allows it.
+     */
+    struct kfd_sys_state **(*state)(struct kfd_sys *sys);
     /* Drops the implementation when its owner is done with it; may be NULL. */
     void (*destroy)(struct kfd_sys *sys);
 };
@@ -174,7 +199,7 @@ struct kfd_device_info {
     uint32_t lds_size_kb, max_waves_per_simd, array_count;
     uint32_t mem_width_bits, mem_clock_mhz;
     uint32_t drm_major, drm_minor;
-    uint32_t cpu_node; /* topology node of the CPU it hangs on */
+    uint32_t cpu_node; /* topology node of the CPU it hangs on, or KFD_NO_NODE */
     uint64_t hive_id, unique_id, capability;
     uint64_t vram_size; /* bytes; 0 on an APU without a bank of its own */
     bool large_bar;     /* all VRAM visible to the CPU */

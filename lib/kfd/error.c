@@ -42,6 +42,20 @@ int kfd_fail_in(int err, const char *fmt, ...)
     return err;
 }
 
+const char *kfd_errno_name(int err)
+{
+    static _Thread_local char number[24];
+    const char *name;
+
+    if (err < 0)
+        err = -err;
+    name = strerrorname_np(err);
+    if (name)
+        return name;
+    snprintf(number, sizeof(number), "errno %d", err);
+    return number;
+}
+
 void kfd_error_clear(void)
 {
     text[0] = '\0';

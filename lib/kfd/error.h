@@ -15,4 +15,8 @@ int kfd_fail_in(int err, const char *fmt, ...) KFDIRECT_PRINTF(2, 3);
 
 void kfd_error_clear(void);
 
+/* "ENOMEM" for -ENOMEM or ENOMEM; "errno 524" where libc has no name for it. Valid until the
+ * thread's next call. */
+const char *kfd_errno_name(int err);
+
 #endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* The system calls of Linux: the only source with raw ones. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <amdgpu.h>
+#include <xf86drm.h>
+
+#include <kfdirect/kfd.h>
+#include "kfd/uapi.h"
+
+static int linux_open_path(struct kfd_sys *sys, const char *path, int flags)
+{
+    int saved = errno;
+    int fd;
+
+    do {
+        fd = open(path, flags);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        fd = -errno;
+    errno = saved;
+    return fd;
+}
+
+static int linux_close_fd(struct kfd_sys *sys, int fd)
+{
+    int saved = errno;
+    /* The descriptor is gone even when close is interrupted. */
+    int ret = close(fd) < 0 && errno != EINTR ? -errno : 0;
+
+    errno = saved;
+    return ret;
+}
+
+static int linux_dup_fd(struct kfd_sys *sys, int fd, int min)
+{
+    int saved = errno;
+    int ret = fcntl(fd, F_DUPFD_CLOEXEC, min);
+
+    if (ret < 0)
+        ret = -errno;
+    errno = saved;
+    return ret;
+}
+
+/* DRM requests by libdrm's rule, which repeats them on EINTR and EAGAIN. KFD ones are not repeated
+ * here: the kernel cannot restart FREE, and request.c knows which it can. */
+static int linux_request(struct kfd_sys *sys, int fd, unsigned long request, void *arg)
+{
+    int saved = errno;
+    int ret = _IOC_TYPE(request) == KFD_UAPI_TYPE_DRM ? drmIoctl(fd, request, arg)
+                                                      : ioctl(fd, request, arg);
+
+    if (ret < 0)
+        ret = -errno;
+    errno = saved;
+    return ret;
+}
+
+static int linux_map_pages(struct kfd_sys *sys, void *addr, size_t size, int prot, int flags,
+                           int fd, uint64_t offset, void **out)
+{
+    int saved = errno;
+    int ret = 0;
+    void *at = mmap(addr, size, prot, flags, fd, (off_t)offset);
+
+    if (at == MAP_FAILED)
+        ret = -errno;
+    else
+        *out = at;
+    errno = saved;
+    return ret;
+}
+
+static int linux_unmap_pages(struct kfd_sys *sys, void *addr, size_t size)
+{
+    int saved = errno;
+    int ret = munmap(addr, size) < 0 ? -errno : 0;
+
+    errno = saved;
+    return ret;
+}
+
+static int linux_protect_pages(struct kfd_sys *sys, void *addr, size_t size, int prot)
+{
+    int saved = errno;
+    int ret = mprotect(addr, size, prot) < 0 ? -errno : 0;
+
+    errno = saved;
+    return ret;
+}
+
+static int linux_advise_pages(struct kfd_sys *sys, void *addr, size_t size, int advice)
+{
+    int saved = errno;
+    int ret = madvise(addr, size, advice) < 0 ? -errno : 0;
+
+    errno = saved;
+    return ret;
+}
+
+static int read_whole(int fd, char *buf, size_t size)
+{
+    size_t len = 0;
+
+    while (len < size) {
+        ssize_t n = read(fd, buf + len, size - len);
+
+        if (n == 0) {
+            buf[len] = '\0';
+            return (int)len;
+        }
+        if (n > 0)
+            len += (size_t)n;
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return -EFBIG;
+}
+
+static int linux_read_file(struct kfd_sys *sys, const char *path, char *buf, size_t size)
+{
+    int saved = errno;
+    int fd = linux_open_path(sys, path, O_RDONLY | O_CLOEXEC);
+    int ret = fd;
+
+    if (fd >= 0) {
+        ret = read_whole(fd, buf, size);
+        close(fd);
+    }
+    errno = saved;
+    return ret;
+}
+
+static int linux_list_dir(struct kfd_sys *sys, const char *path,
+                          int (*each)(void *arg, const char *name), void *arg)
+{
+    int saved = errno;
+    int ret = 0;
+    DIR *dir = opendir(path);
+
+    if (!dir) {
+        ret = -errno;
+        errno = saved;
+        return ret;
+    }
+    while (ret == 0) {
+        struct dirent *entry;
+
+        errno = 0;
+        entry = readdir(dir);
+        if (!entry) {
+            ret = -errno;
+            break;
+        }
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            ret = each(arg, entry->d_name);
+    }
+    closedir(dir);
+    errno = saved;
+    return ret;
+}
+
+static int linux_stat_path(struct kfd_sys *sys, const char *path, struct kfd_sys_stat *out)
+{
+    int saved = errno;
+    struct stat st;
+    int ret = stat(path, &st) < 0 ? -errno : 0;
+
+    errno = saved;
+    if (ret < 0)
+        return ret;
+    *out = (struct kfd_sys_stat){
+        .mode = st.st_mode,
+        .uid = st.st_uid,
+        .gid = st.st_gid,
+        .device_major = major(st.st_rdev),
+        .device_minor = minor(st.st_rdev),
+    };
+    return 0;
+}
+
+static int linux_product_name(struct kfd_sys *sys, int drm_fd, char *buf, size_t size)
+{
+    int saved = errno;
+    uint32_t major_version, minor_version;
+    amdgpu_device_handle dev;
+    int ret = -ENOENT;
+
+    if (amdgpu_device_initialize(drm_fd, &major_version, &minor_version, &dev) == 0) {
+        const char *name = amdgpu_get_marketing_name(dev);
+
+        if (name) {
+            snprintf(buf, size, "%s", name);
+            ret = 0;
+        }
+        amdgpu_device_deinitialize(dev);
+    }
+    errno = saved;
+    return ret;
+}
+
+static struct kfd_sys_state **linux_state(struct kfd_sys *sys)
+{
+    static struct kfd_sys_state *state;
+
+    return &state;
+}
+
+static const struct kfd_sys_ops linux_ops = {
+    .open_path = linux_open_path,
+    .close_fd = linux_close_fd,
+    .dup_fd = linux_dup_fd,
+    .request = linux_request,
+    .map_pages = linux_map_pages,
+    .unmap_pages = linux_unmap_pages,
+    .protect_pages = linux_protect_pages,
+    .advise_pages = linux_advise_pages,
+    .read_file = linux_read_file,
+    .list_dir = linux_list_dir,
+    .stat_path = linux_stat_path,
+    .product_name = linux_product_name,
+    .state = linux_state,
+};
+
+struct kfd_sys *kfd_sys_linux(void)
+{
+    static struct kfd_sys linux_sys = {.ops = &linux_ops};
+
+    return &linux_sys;
+}
