@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address space for reservations, in [low, high): a few large PROT_NONE mappings ("arenas") taken
+ * from the kernel when needed and divided here, because the kernel allows only some 65,000 mappings
+ * and reservations may be a million.
+ *
+ * Invariants: every byte of an arena belongs to one reservation or one hole; two holes of one arena
+ * never touch; arenas that touch are one arena unless a hint made one of them. An arena made for a
+ * hint holds exactly one reservation and goes with it; the others stay until the space ends.
+ *
+ * Nothing inside an arena is ever munmapped. Whoever mapped something over a part of a reservation
+ * puts PROT_NONE memory back with vmm_space_blank before the reservation is freed.
+ *
+ * The caller serialises all calls but vmm_space_blank.
+ */
+#ifndef VMM_SPACE_H
+#define VMM_SPACE_H
+
+#include <stdint.h>
+
+#include <kfdirect/kfd.h>
+
+#include "vmm/hole.h"
+#include "vmm/tree.h"
+
+/* A reserved range. Embedded in the caller's reservation and linked into the space by
+ * vmm_space_reserve until vmm_space_free; read-only for the caller. */
+struct vmm_space_node {
+    struct vmm_tree_node node;
+    uint64_t base, size;
+    struct vmm_hole *spare; /* the hole it may leave behind: taken in advance, so that freeing
+                             * needs no memory */
+};
+
+struct vmm_space {
+    struct kfd_sys *sys;
+    uint64_t low, high, page;
+    uint64_t step; /* arenas are multiples of this, where there is room; a power of two */
+    struct vmm_tree arenas;
+    struct vmm_holes holes;
+    struct vmm_tree nodes; /* reservations */
+    uint64_t arena_count;
+};
+
+/* sys must outlive the space. page: a power of two. high is exclusive. Takes no arena yet.
+ * -EINVAL. */
+int vmm_space_init(struct vmm_space *s, struct kfd_sys *sys, uint64_t low, uint64_t high,
+                   uint64_t page);
+/* Unmaps every arena and drops what is still reserved, so those nodes must be alive. */
+void vmm_space_fini(struct vmm_space *s);
+/* The same without unmapping anything: for a forked child, which has no arenas (they are
+ * MADV_DONTFORK) and may have mapped something else at their addresses. */
+void vmm_space_forget(struct vmm_space *s);
+
+/*
+ * Reserves size bytes, a multiple of the page, at a multiple of align (0: none; else a power of
+ * two), of the page and, from 2 MiB on, of 2 MiB: exactly at hint if that is such a multiple and
+ * free (0: no hint), else at the lowest place that fits. Fills n. -EINVAL: size or align; -ENOMEM:
+ * no such range or no heap, nothing changed.
+ */
+int vmm_space_reserve(struct vmm_space *s, uint64_t size, uint64_t align, uint64_t hint,
+                      struct vmm_space_node *n);
+/* Ends the reservation. Cannot fail. */
+void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n);
+
+/* The reservation that contains va, or NULL. */
+struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va);
+/* The lowest reservation, and the next one above n; NULL at the end. */
+struct vmm_space_node *vmm_space_first(const struct vmm_space *s);
+struct vmm_space_node *vmm_space_next(const struct vmm_space_node *n);
+
+/* Maps fresh PROT_NONE memory over [base, base + size) of a reservation, so that it is again like
+ * the rest of its arena and merges with it. The kernel's error; the old mapping stays then. */
+int vmm_space_blank(struct vmm_space *s, uint64_t base, uint64_t size);
+
+uint64_t vmm_space_arenas(const struct vmm_space *s);
+
+/* The invariants above and the trees' own: 0, or -EUCLEAN and the error text. */
+int vmm_space_validate(const struct vmm_space *s);
+
+#endif

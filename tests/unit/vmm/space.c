@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "vmm/memory.h"
+#include "vmm/space.h"
+
+#include "pages.h"
+#include "random.h"
+
+#define PAGE 4096u
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
+#define TIB ((uint64_t)1 << 40)
+#define TOP ((uint64_t)1 << 47)
+
+static struct pages pages;
+static struct vmm_space space; /* the nodes in it outlive each test: they are static */
+
+static int setup(void **state)
+{
+    pages = pages_start();
+    return vmm_space_init(&space, &pages.sys, 16 * MIB, TOP, PAGE);
+}
+
+static int teardown(void **state)
+{
+    vmm_memory_fail_after(UINT64_MAX);
+    pages.fail_map_after = UINT64_MAX;
+    pages.fail_unmap = false;
+    vmm_space_fini(&space);
+    assert_int_equal(vmm_space_arenas(&space), 0);
+    return 0;
+}
+
+static uint64_t reserve(struct vmm_space_node *n, uint64_t size, uint64_t align, uint64_t hint)
+{
+    assert_int_equal(vmm_space_reserve(&space, size, align, hint, n), 0);
+    assert_int_equal(vmm_space_validate(&space), 0);
+    assert_int_equal(n->size, size);
+    assert_int_equal(n->base % PAGE, 0);
+    assert_true(n->base >= space.low && n->base + n->size <= space.high);
+    if (align)
+        assert_int_equal(n->base & (align - 1), 0);
+    if (size >= 2 * MIB)
+        assert_int_equal(n->base % (2 * MIB), 0);
+    return n->base;
+}
+
+static void release(struct vmm_space_node *n)
+{
+    vmm_space_free(&space, n);
+    assert_int_equal(vmm_space_validate(&space), 0);
+}
+
+/* Whether nobody has mapped anything there. */
+static bool is_unmapped(uint64_t base, uint64_t size)
+{
+    void *p = mmap((void *)(uintptr_t)base, size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (p == MAP_FAILED)
+        return false;
+    munmap(p, size);
+    return (uint64_t)(uintptr_t)p == base;
+}
+
+/* Unused address space far from where the kernel puts the next mappings. Sanitizers leave little of
+ * it, hence the size is the caller's. */
+static uint64_t quiet_range(uint64_t size)
+{
+    void *p = mmap(NULL, 3 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint64_t base;
+
+    assert_true(p != MAP_FAILED);
+    munmap(p, 3 * size);
+    base = (uint64_t)(uintptr_t)p + size;
+    return (base + 2 * MIB - 1) & ~(2 * MIB - 1);
+}
+
+static size_t count_lines(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = 0;
+    int c;
+
+    assert_non_null(f);
+    while ((c = fgetc(f)) != EOF)
+        n += c == '\n';
+    fclose(f);
+    return n;
+}
+
+static void test_init_refuses_nonsense(void **state)
+{
+    struct vmm_space s;
+
+    assert_int_equal(vmm_space_init(&s, &pages.sys, 0, TOP, 0), -EINVAL);
+    assert_int_equal(vmm_space_init(&s, &pages.sys, 0, TOP, 5000), -EINVAL);
+    assert_int_equal(vmm_space_init(&s, &pages.sys, TOP, TOP, PAGE), -EINVAL);
+    assert_int_equal(vmm_space_init(&s, &pages.sys, 0, UINT64_MAX, PAGE), -EINVAL);
+    assert_int_equal(vmm_space_init(&s, &pages.sys, 0, PAGE, PAGE), -EINVAL);
+}
+
+static void test_bad_arguments(void **state)
+{
+    static struct vmm_space_node n;
+
+    assert_int_equal(vmm_space_reserve(&space, 0, 0, 0, &n), -EINVAL);
+    assert_int_equal(vmm_space_reserve(&space, 100, 0, 0, &n), -EINVAL);
+    assert_int_equal(vmm_space_reserve(&space, PAGE, 3 * PAGE, 0, &n), -EINVAL);
+    assert_int_equal(vmm_space_reserve(&space, PAGE, UINT64_MAX, 0, &n), -EINVAL);
+    assert_int_equal(pages.maps, 0);
+}
+
+static void test_lowest_place_is_taken_and_taken_again(void **state)
+{
+    static struct vmm_space_node a, b, c, d;
+    uint64_t first;
+
+    first = reserve(&a, 2 * MIB, 0, 0);
+    assert_int_equal(reserve(&b, 2 * MIB, 0, 0), first + 2 * MIB);
+    assert_int_equal(reserve(&c, 2 * MIB, 0, 0), first + 4 * MIB);
+    release(&b);
+    assert_int_equal(reserve(&d, 2 * MIB, 0, 0), first + 2 * MIB);
+    release(&a);
+    release(&d);
+    assert_int_equal(reserve(&b, 4 * MIB, 0, 0), first);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    release(&b);
+    release(&c);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+}
+
+static void test_alignments(void **state)
+{
+    static struct vmm_space_node n[34];
+
+    for (int shift = 0; shift <= 33; shift++)
+        reserve(&n[shift], PAGE, (uint64_t)1 << shift, 0);
+    for (int shift = 0; shift <= 33; shift++)
+        release(&n[shift]);
+    reserve(&n[0], 2 * MIB - PAGE, 0, 0);
+    reserve(&n[1], 2 * MIB, 0, 0);
+    reserve(&n[2], 2 * MIB + PAGE, PAGE, 0);
+}
+
+static void test_impossible_sizes_and_alignments_are_enomem(void **state)
+{
+    static struct vmm_space_node n;
+
+    assert_int_equal(vmm_space_reserve(&space, (uint64_t)1 << 60, 0, 0, &n), -ENOMEM);
+    assert_int_equal(vmm_space_reserve(&space, 0 - (uint64_t)PAGE, 0, 0, &n), -ENOMEM);
+    assert_int_equal(vmm_space_reserve(&space, PAGE, (uint64_t)1 << 63, 0, &n), -ENOMEM);
+    assert_int_equal(vmm_space_reserve(&space, PAGE, TOP, 0, &n), -ENOMEM);
+    assert_int_equal(vmm_space_reserve(&space, TOP - 16 * MIB, 0, 0, &n), -ENOMEM);
+    assert_int_equal(vmm_space_arenas(&space), 0);
+    assert_int_equal(vmm_space_validate(&space), 0);
+}
+
+/* The largest thing anybody asks for. Sanitizers may not leave room for it. */
+static void test_64_tib(void **state)
+{
+    void *p = mmap(NULL, 66 * TIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    static struct vmm_space_node n;
+
+    if (p == MAP_FAILED)
+        skip();
+    munmap(p, 66 * TIB);
+    reserve(&n, 64 * TIB, 0, 0);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    release(&n);
+    reserve(&n, 64 * TIB, 0, 0);
+}
+
+static void test_find_names_the_reservation(void **state)
+{
+    static struct vmm_space_node a, b;
+    uint64_t base = reserve(&a, 2 * MIB, 0, 0);
+
+    reserve(&b, 2 * MIB, 0, base + 8 * MIB);
+    assert_ptr_equal(vmm_space_find(&space, base), &a);
+    assert_ptr_equal(vmm_space_find(&space, base + 2 * MIB - 1), &a);
+    assert_null(vmm_space_find(&space, base + 2 * MIB));
+    assert_ptr_equal(vmm_space_find(&space, base + 9 * MIB), &b);
+    assert_null(vmm_space_find(&space, base - 1));
+    assert_null(vmm_space_find(&space, UINT64_MAX));
+    assert_ptr_equal(vmm_space_first(&space), &a);
+    assert_ptr_equal(vmm_space_next(&a), &b);
+    assert_null(vmm_space_next(&b));
+}
+
+static void test_free_hint_is_taken_exactly(void **state)
+{
+    static struct vmm_space_node a, b, c;
+    uint64_t base = reserve(&a, 2 * MIB, 0, 0);
+
+    assert_int_equal(reserve(&b, 4 * MIB, 0, base + 64 * MIB), base + 64 * MIB);
+    assert_int_equal(reserve(&c, PAGE, 0, base + 32 * MIB + PAGE), base + 32 * MIB + PAGE);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+}
+
+static void test_busy_hint_falls_back(void **state)
+{
+    static struct vmm_space_node a, b, c;
+    uint64_t base = reserve(&a, 4 * MIB, 0, 0);
+
+    assert_int_not_equal(reserve(&b, 2 * MIB, 0, base + 2 * MIB), base + 2 * MIB);
+    assert_int_not_equal(reserve(&c, 2 * MIB, 0, (uint64_t)(uintptr_t)&space & ~(2 * MIB - 1)), 0);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+}
+
+static void test_useless_hint_falls_back(void **state)
+{
+    static struct vmm_space_node n[6];
+    uint64_t base = reserve(&n[0], 2 * MIB, 0, 0);
+
+    reserve(&n[1], 2 * MIB, 0, (uint64_t)1 << 60);      /* no address */
+    reserve(&n[2], 2 * MIB, 0, base + 64 * MIB + PAGE); /* not at a multiple of 2 MiB */
+    reserve(&n[3], PAGE, 0, base + 64 * MIB + 1);       /* not at a page */
+    reserve(&n[4], PAGE, 0, PAGE);                      /* below the aperture */
+    reserve(&n[5], 2 * MIB, 16 * MIB, base + 66 * MIB); /* not as aligned as asked for */
+    assert_int_equal(vmm_space_arenas(&space), 1);
+}
+
+static void test_hint_outside_makes_an_arena_that_goes_with_it(void **state)
+{
+    uint64_t hint = quiet_range(64 * MIB);
+    static struct vmm_space_node a, b, c;
+    uint64_t base = reserve(&a, 2 * MIB, 0, 0);
+
+    if (hint >= base && hint < base + TIB)
+        hint = quiet_range(64 * MIB);
+    assert_int_equal(reserve(&b, 4 * MIB, 0, hint), hint);
+    assert_int_equal(vmm_space_arenas(&space), 2);
+    assert_false(is_unmapped(hint, PAGE));
+    assert_false(is_unmapped(hint + 4 * MIB - PAGE, PAGE));
+    assert_true(is_unmapped(hint + 4 * MIB, PAGE));
+    assert_int_not_equal(reserve(&c, 2 * MIB, 0, hint), hint);
+    release(&b);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    assert_true(is_unmapped(hint, 4 * MIB));
+    assert_int_equal(reserve(&b, 2 * MIB, 0, hint), hint);
+}
+
+static void test_freeing_never_fails_even_if_munmap_does(void **state)
+{
+    uint64_t hint = quiet_range(64 * MIB);
+    static struct vmm_space_node a, b;
+
+    reserve(&a, 4 * MIB, 0, hint);
+    pages.fail_unmap = true;
+    vmm_memory_fail_after(0);
+    release(&a);
+    vmm_memory_fail_after(UINT64_MAX);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    assert_int_equal(reserve(&b, 2 * MIB, 0, 0), hint);
+}
+
+/* Restricts the space to `size` bytes of address space of its own, with small steps. */
+static uint64_t restrict_space(uint64_t size, uint64_t step)
+{
+    uint64_t base = quiet_range(size);
+
+    vmm_space_fini(&space);
+    assert_int_equal(vmm_space_init(&space, &pages.sys, base, base + size, PAGE), 0);
+    space.step = step;
+    return base;
+}
+
+static void test_hint_over_the_end_of_an_arena(void **state)
+{
+    uint64_t base = restrict_space(256 * MIB, 16 * MIB);
+    static struct vmm_space_node a, b, c, d;
+
+    assert_int_equal(reserve(&a, 2 * MIB, 0, 0), base);
+    assert_int_equal(reserve(&b, 16 * MIB, 0, base + 8 * MIB), base + 8 * MIB);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    assert_int_equal(reserve(&c, 2 * MIB, 0, base + 64 * MIB), base + 64 * MIB);
+    assert_int_equal(vmm_space_arenas(&space), 2);
+    assert_int_not_equal(reserve(&d, 64 * MIB, 0, base + 32 * MIB), base + 32 * MIB);
+    release(&d);
+    /* In front of the second arena, which is a hint's, up to its start. */
+    assert_int_equal(reserve(&d, 40 * MIB, 0, base + 24 * MIB), base + 24 * MIB);
+}
+
+static void test_arenas_that_touch_are_one(void **state)
+{
+    uint64_t base = restrict_space(256 * MIB, 16 * MIB);
+    static struct vmm_space_node n[16];
+
+    for (size_t i = 0; i < 16; i++)
+        assert_int_equal(reserve(&n[i], 16 * MIB, 0, 0), base + i * 16 * MIB);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    for (size_t i = 0; i < 16; i++)
+        release(&n[i]);
+    assert_int_equal(reserve(&n[0], 256 * MIB, 0, 0), base);
+    assert_int_equal(vmm_space_reserve(&space, PAGE, 0, 0, &n[1]), -ENOMEM);
+    release(&n[0]);
+}
+
+/* Free: the end of the first arena and the unmapped rest of the aperture, each too small alone. */
+static void test_range_that_fits_only_across_an_arenas_end_is_found(void **state)
+{
+    uint64_t base = restrict_space(32 * MIB, 16 * MIB);
+    static struct vmm_space_node a, b;
+
+    reserve(&a, 2 * MIB, 0, 0);
+    assert_int_equal(reserve(&b, 30 * MIB, 0, 0), base + 2 * MIB);
+}
+
+static void test_40_bit_aperture(void **state)
+{
+    enum {
+        N = 24
+    };
+    static struct vmm_space_node n[N], big;
+
+    vmm_space_fini(&space);
+    assert_int_equal(vmm_space_init(&space, &pages.sys, 16 * MIB, TIB, PAGE), 0);
+    for (size_t i = 0; i < N; i++)
+        reserve(&n[i], i % 2 ? 32 * MIB : 5 * PAGE, 0, 0);
+    for (size_t i = 0; i < N; i++)
+        release(&n[i]);
+    if (!is_unmapped(512 * GIB, 256 * GIB))
+        skip(); /* a sanitizer's shadow lies there */
+    reserve(&big, 300 * GIB, GIB, 0);
+    reserve(&n[0], 256 * GIB, 0, 0);
+    reserve(&n[1], PAGE, 0, 512 * GIB + 300 * GIB);
+    assert_int_equal(vmm_space_reserve(&space, 600 * GIB, 0, 0, &n[2]), -ENOMEM);
+    assert_int_equal(vmm_space_validate(&space), 0);
+}
+
+static void test_100000_reservations_are_few_vmas(void **state)
+{
+    enum {
+        N = 100000
+    };
+    struct vmm_space_node *n = calloc(N, sizeof(*n));
+    struct random r = random_start("100000");
+    size_t before = count_lines("/proc/self/maps");
+
+    assert_non_null(n);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(
+            vmm_space_reserve(&space, (1 + random_below(&r, 64)) * PAGE << 4, 0, 0, &n[i]), 0);
+    assert_int_equal(vmm_space_validate(&space), 0);
+    assert_true(count_lines("/proc/self/maps") <= before + 8);
+    for (size_t i = 0; i < N; i++) {
+        size_t k = random_below(&r, N);
+
+        vmm_space_free(&space, &n[k]);
+        assert_int_equal(vmm_space_reserve(&space, n[k].size, 0, 0, &n[k]), 0);
+    }
+    assert_int_equal(vmm_space_validate(&space), 0);
+    for (size_t i = 0; i < N; i++)
+        vmm_space_free(&space, &n[i]);
+    assert_int_equal(vmm_space_validate(&space), 0);
+    assert_true(count_lines("/proc/self/maps") <= before + 8);
+    free(n);
+}
+
+/* The kernel's own words about the mapping that contains va, from smaps. */
+static void vma_of(uint64_t va, uint64_t *start, uint64_t *end, char prot[8], char flags[256])
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool in = false;
+
+    assert_non_null(f);
+    *start = *end = 0;
+    flags[0] = '\0';
+    while (fgets(line, sizeof(line), f)) {
+        uint64_t a, b;
+        char p[8];
+
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &a, &b, p) == 3) {
+            in = va >= a && va < b;
+            if (in) {
+                *start = a;
+                *end = b;
+                memcpy(prot, p, sizeof(p));
+            }
+        } else if (in && !strncmp(line, "VmFlags:", 8)) {
+            memcpy(flags, line, 255);
+            flags[255] = '\0';
+        }
+    }
+    fclose(f);
+}
+
+static void test_arena_is_inaccessible_and_not_dumped_or_inherited(void **state)
+{
+    static struct vmm_space_node n;
+    uint64_t start, end;
+    char prot[8] = "", flags[256];
+
+    reserve(&n, 64 * MIB, 0, 0);
+    vma_of(n.base + 32 * MIB, &start, &end, prot, flags);
+    assert_true(start <= n.base && end >= n.base + n.size);
+    assert_string_equal(prot, "---p");
+    assert_non_null(strstr(flags, " dd"));
+    assert_non_null(strstr(flags, " dc"));
+    assert_non_null(strstr(flags, " nr"));
+}
+
+static void test_refused_advice_does_no_harm(void **state)
+{
+    static struct vmm_space_node n;
+
+    pages.fail_advise = true;
+    reserve(&n, 2 * MIB, 0, 0);
+    assert_true(pages.advises >= 2);
+}
+
+static void test_blank_leaves_no_vma_behind(void **state)
+{
+    static struct vmm_space_node n;
+    size_t before;
+
+    reserve(&n, 64 * MIB, 0, 0);
+    before = count_lines("/proc/self/maps");
+    for (uint64_t at = n.base; at < n.base + n.size; at += 4 * MIB) {
+        char *p = mmap((void *)(uintptr_t)at, MIB, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+        assert_true(p != MAP_FAILED);
+        p[5] = 1;
+    }
+    assert_true(count_lines("/proc/self/maps") >= before + 16);
+    for (uint64_t at = n.base; at < n.base + n.size; at += 4 * MIB)
+        assert_int_equal(vmm_space_blank(&space, at, MIB), 0);
+    assert_true(count_lines("/proc/self/maps") <= before + 1);
+    pages.fail_map_after = 0;
+    pages.map_error = -ENOMEM;
+    assert_int_equal(vmm_space_blank(&space, n.base, MIB), -ENOMEM);
+}
+
+static void test_forget_leaves_the_mappings_alone(void **state)
+{
+    uint64_t base = restrict_space(64 * MIB, 16 * MIB);
+    static struct vmm_space_node n;
+
+    reserve(&n, 2 * MIB, 0, 0);
+    vmm_space_forget(&space);
+    assert_false(is_unmapped(base, PAGE));
+    munmap((void *)(uintptr_t)base, 64 * MIB);
+}
+
+static void test_fini_unmaps_everything(void **state)
+{
+    uint64_t base = restrict_space(64 * MIB, 16 * MIB);
+    static struct vmm_space_node a, b;
+
+    reserve(&a, 2 * MIB, 0, 0);
+    reserve(&b, 2 * MIB, 0, base + 40 * MIB);
+    vmm_space_fini(&space);
+    assert_true(is_unmapped(base, 64 * MIB));
+}
+
+static void test_kernel_without_noreplace(void **state)
+{
+    uint64_t base = restrict_space(64 * MIB, 16 * MIB);
+    static struct vmm_space_node a, b;
+    char *mine = mmap((void *)(uintptr_t)(base + 32 * MIB), PAGE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+    assert_int_equal(mine, base + 32 * MIB);
+    mine[0] = 42;
+    pages.no_noreplace = true;
+    assert_int_equal(reserve(&a, 2 * MIB, 0, base + 48 * MIB), base + 48 * MIB);
+    assert_int_not_equal(reserve(&b, 4 * MIB, 0, base + 32 * MIB), base + 32 * MIB);
+    assert_int_equal(mine[0], 42);
+    munmap(mine, PAGE);
+}
+
+static void test_small_arenas_where_large_ones_are_refused(void **state)
+{
+    static struct vmm_space_node n[3];
+
+    pages.largest_map = 8 * GIB;
+    reserve(&n[0], 2 * MIB, 0, 0);
+    reserve(&n[1], 7 * GIB, 0, 0);
+    pages.largest_map = 4 * MIB;
+    vmm_space_fini(&space);
+    reserve(&n[0], 2 * MIB, 0, 0);
+    assert_int_equal(vmm_space_reserve(&space, 8 * MIB, 0, 0, &n[1]), -ENOMEM);
+    assert_int_equal(vmm_space_validate(&space), 0);
+    reserve(&n[2], 64 * PAGE, 0, 0);
+}
+
+static uint64_t address_space_in_use(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    uint64_t pages_used = 0;
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%" SCNu64, &pages_used), 1);
+    fclose(f);
+    return pages_used * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void test_limited_address_space(void **state)
+{
+    static struct vmm_space_node n[64];
+    struct rlimit old, tight;
+    size_t count = 0;
+    void *p;
+
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    tight = old;
+    tight.rlim_cur = address_space_in_use() + 4 * GIB + 32 * MIB;
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    while (count < 64 && !vmm_space_reserve(&space, 512 * MIB, 0, 0, &n[count]))
+        count++;
+    p = mmap(NULL, 16 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+    assert_int_equal(vmm_space_validate(&space), 0);
+    assert_in_range(count, 7, 8);
+    assert_true(p != MAP_FAILED);
+    munmap(p, 16 * MIB);
+}
+
+static uint64_t committed_kb(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[256];
+    uint64_t kb = 0;
+
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        if (sscanf(line, "Committed_AS: %" SCNu64, &kb) == 1)
+            break;
+    fclose(f);
+    return kb;
+}
+
+/* Under vm.overcommit_memory=2 the kernel ignores MAP_NORESERVE and refuses what it would have to
+ * charge. Without that flag it charges in every mode, so what it does not charge now it allows in
+ * that mode too. */
+static void test_reserving_is_not_charged_as_memory(void **state)
+{
+    static struct vmm_space_node n;
+    uint64_t before = committed_kb();
+
+    pages.drop_noreserve = true;
+    reserve(&n, 512 * GIB, 0, 0);
+    assert_true(committed_kb() < before + (64 * GIB >> 10));
+}
+
+static void test_every_failure_of_heap_or_mmap_changes_nothing(void **state)
+{
+    uint64_t base = restrict_space(64 * MIB, 16 * MIB);
+    static struct vmm_space_node n[3];
+    uint64_t heap_failures = 0, map_failures = 0;
+
+    /* The first makes an arena and splits its hole, the second takes a hint in it, the third a hint
+     * outside of it. */
+    const uint64_t hints[] = {base + 2 * MIB, base + 8 * MIB, base + 48 * MIB};
+
+    for (size_t i = 0; i < 3; i++) {
+        for (uint64_t k = 0;; k++) {
+            uint64_t maps = pages.maps;
+            int err;
+
+            vmm_memory_fail_after(k);
+            err = vmm_space_reserve(&space, 2 * MIB, 0, hints[i], &n[i]);
+            vmm_memory_fail_after(UINT64_MAX);
+            assert_int_equal(vmm_space_validate(&space), 0);
+            if (!err)
+                break;
+            assert_int_equal(err, -ENOMEM);
+            assert_int_equal(pages.maps, maps);
+            heap_failures++;
+        }
+        release(&n[i]);
+        vmm_space_fini(&space);
+        assert_true(is_unmapped(base, 64 * MIB));
+        for (uint64_t k = 0;; k++) {
+            int err;
+
+            pages.fail_map_after = k;
+            pages.map_error = -ENOMEM;
+            err = vmm_space_reserve(&space, 2 * MIB, 0, hints[i], &n[i]);
+            pages.fail_map_after = UINT64_MAX;
+            assert_int_equal(vmm_space_validate(&space), 0);
+            if (!err)
+                break;
+            assert_int_equal(err, -ENOMEM);
+            assert_int_equal(vmm_space_arenas(&space), 0);
+            assert_true(is_unmapped(base, 64 * MIB));
+            map_failures++;
+        }
+    }
+    assert_true(heap_failures >= 3 && map_failures >= 2);
+}
+
+/*
+ * Random against a page map of a small aperture, in which everything is either free, reserved or
+ * somebody else's. -ENOMEM must mean that no place is left, and a hint that is free and aligned
+ * must be taken.
+ */
+#define CELL (512u << 10)
+#define CELLS 256u
+
+static uint8_t cell[CELLS]; /* 0 free, 1 reserved, 2 foreign */
+
+static bool cells_free(uint64_t first, uint64_t n)
+{
+    for (uint64_t i = first; i < first + n; i++)
+        if (i >= CELLS || cell[i])
+            return false;
+    return true;
+}
+
+static uint64_t effective_align(uint64_t size, uint64_t align)
+{
+    align = align < PAGE ? PAGE : align;
+    return size >= 2 * MIB && align < 2 * MIB ? 2 * MIB : align;
+}
+
+static void run_random(struct random *r, uint64_t base, bool foreign)
+{
+    enum {
+        STEPS = 6000,
+        MAX = 128
+    };
+    static struct vmm_space_node n[MAX];
+    size_t live[MAX], count = 0, unused[MAX];
+    uint64_t exhausted = 0, hints_taken = 0;
+
+    for (size_t i = 0; i < MAX; i++)
+        unused[i] = i;
+    for (int step = 0; step < STEPS; step++) {
+        bool full = (step / 500) % 2;
+        uint64_t cells = 1 + random_below(r, random_below(r, 4) ? 8 : 40);
+        uint64_t size = cells * CELL, align = random_below(r, 2) ? 0 : MIB << random_below(r, 6);
+        uint64_t hint_cell = random_below(r, CELLS);
+        uint64_t hint = random_below(r, 3) ? 0 : base + hint_cell * CELL;
+        bool hint_good = hint && hint % effective_align(size, align) == 0 &&
+                         hint_cell + cells <= CELLS && cells_free(hint_cell, cells);
+
+        if (count && (count == MAX || random_below(r, 10) < (full ? 7 : 3))) {
+            size_t k = random_below(r, count), slot = live[k];
+
+            memset(&cell[(n[slot].base - base) / CELL], 0, n[slot].size / CELL);
+            vmm_space_free(&space, &n[slot]);
+            live[k] = live[--count];
+            unused[MAX - 1 - count] = slot;
+        } else {
+            size_t slot = unused[MAX - 1 - count];
+            int err = vmm_space_reserve(&space, size, align, hint, &n[slot]);
+
+            if (!err) {
+                uint64_t first = (n[slot].base - base) / CELL;
+
+                assert_true(n[slot].base >= base && n[slot].base % CELL == 0);
+                assert_int_equal(n[slot].base % effective_align(size, align), 0);
+                assert_true(cells_free(first, cells));
+                if (hint_good)
+                    assert_int_equal(n[slot].base, hint);
+                hints_taken += hint_good;
+                memset(&cell[first], 1, cells);
+                live[count++] = slot;
+            } else {
+                assert_int_equal(err, -ENOMEM);
+                exhausted++;
+                assert_false(hint_good);
+                for (uint64_t i = 0; i + cells <= CELLS && !foreign; i++)
+                    assert_false((base + i * CELL) % effective_align(size, align) == 0 &&
+                                 cells_free(i, cells));
+            }
+        }
+        assert_int_equal(vmm_space_validate(&space), 0);
+    }
+    assert_true(exhausted > 20 && hints_taken > 20);
+    while (count)
+        vmm_space_free(&space, &n[live[--count]]);
+    assert_int_equal(vmm_space_validate(&space), 0);
+}
+
+static void test_random_against_page_map(void **state)
+{
+    uint64_t base = restrict_space(CELLS * CELL, 8 * MIB);
+    struct random r = random_start("space");
+
+    memset(cell, 0, sizeof(cell));
+    run_random(&r, base, false);
+}
+
+static void test_random_among_mappings_of_others(void **state)
+{
+    uint64_t base = restrict_space(CELLS * CELL, 8 * MIB);
+    struct random r = random_start("space among others");
+
+    memset(cell, 0, sizeof(cell));
+    for (size_t i = 0; i < 12; i++) {
+        uint64_t k = random_below(&r, CELLS);
+        char *p = mmap((void *)(uintptr_t)(base + k * CELL), CELL, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+        assert_true(p != MAP_FAILED);
+        p[0] = (char)k;
+        cell[k] = 2;
+    }
+    run_random(&r, base, true);
+    for (size_t k = 0; k < CELLS; k++) {
+        char *p = (char *)(uintptr_t)(base + k * CELL);
+
+        if (cell[k] != 2)
+            continue;
+        assert_int_equal(*p, (char)k);
+        munmap(p, CELL);
+    }
+}
+
+static void test_validate_sees_damage(void **state)
+{
+    static struct vmm_space_node a, b;
+    struct vmm_hole *spare;
+
+    reserve(&a, 2 * MIB, 0, 0);
+    reserve(&b, 2 * MIB, 0, 0);
+    a.size += PAGE;
+    assert_int_equal(vmm_space_validate(&space), -EUCLEAN);
+    a.size -= PAGE;
+    spare = a.spare;
+    a.spare = NULL;
+    assert_int_equal(vmm_space_validate(&space), -EUCLEAN);
+    a.spare = spare;
+    space.arena_count++;
+    assert_int_equal(vmm_space_validate(&space), -EUCLEAN);
+    space.arena_count--;
+    space.high = a.base;
+    assert_int_equal(vmm_space_validate(&space), -EUCLEAN);
+    space.high = TOP;
+    assert_int_equal(vmm_space_validate(&space), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_init_refuses_nonsense),
+        TEST(test_bad_arguments),
+        TEST(test_lowest_place_is_taken_and_taken_again),
+        TEST(test_alignments),
+        TEST(test_impossible_sizes_and_alignments_are_enomem),
+        TEST(test_64_tib),
+        TEST(test_find_names_the_reservation),
+        TEST(test_free_hint_is_taken_exactly),
+        TEST(test_busy_hint_falls_back),
+        TEST(test_useless_hint_falls_back),
+        TEST(test_hint_outside_makes_an_arena_that_goes_with_it),
+        TEST(test_freeing_never_fails_even_if_munmap_does),
+        TEST(test_hint_over_the_end_of_an_arena),
+        TEST(test_arenas_that_touch_are_one),
+        TEST(test_range_that_fits_only_across_an_arenas_end_is_found),
+        TEST(test_40_bit_aperture),
+        TEST(test_100000_reservations_are_few_vmas),
+        TEST(test_arena_is_inaccessible_and_not_dumped_or_inherited),
+        TEST(test_refused_advice_does_no_harm),
+        TEST(test_blank_leaves_no_vma_behind),
+        TEST(test_forget_leaves_the_mappings_alone),
+        TEST(test_fini_unmaps_everything),
+        TEST(test_kernel_without_noreplace),
+        TEST(test_small_arenas_where_large_ones_are_refused),
+        TEST(test_limited_address_space),
+        TEST(test_reserving_is_not_charged_as_memory),
+        TEST(test_every_failure_of_heap_or_mmap_changes_nothing),
+        TEST(test_random_against_page_map),
+        TEST(test_random_among_mappings_of_others),
+        TEST(test_validate_sees_damage),
+    };
+
+    return cmocka_run_group_tests_name("space", tests, NULL, NULL);
+}
