@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* DRM requests on buffer objects, and VERSION. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "fake/gem.h"
+#include "fake/handlers.h"
+#include "fake/usercopy.h"
+#include "kfd/uapi.h"
+
+/* The string as far as it fits, and its true length. */
+static int give_string(uint64_t user, __kernel_size_t *len, const char *text)
+{
+    size_t n = strlen(text), room = *len;
+
+    *len = n;
+    if (room > n)
+        room = n;
+    return user == 0 || room == 0 ? 0 : fake_copy_out(user, text, room);
+}
+
+int fake_drm_version(struct fake_call *call, void *arg)
+{
+    const struct fake_kernel *k = &call->fake->profile->kernel;
+    struct drm_version *a = arg;
+    int err;
+
+    a->version_major = 3;
+    a->version_minor = (int)k->drm_minor;
+    a->version_patchlevel = 0;
+    err = give_string((uintptr_t)a->name, &a->name_len, "amdgpu");
+    if (err == 0)
+        err = give_string((uintptr_t)a->date, &a->date_len, k->drm_date);
+    if (err == 0)
+        err = give_string((uintptr_t)a->desc, &a->desc_len, "AMD GPU");
+    return err;
+}
+
+int fake_drm_gem_close(struct fake_call *call, void *arg)
+{
+    const struct drm_gem_close *a = arg;
+    struct fake_gem *gem = fake_gem_get(call->file, a->handle);
+
+    if (gem == NULL)
+        return -EINVAL;
+    fake_gem_close(call->fake, call->process, call->file, gem);
+    return 0;
+}
+
+static int share(struct fake_file *file, struct fake_gem *gem)
+{
+    uint32_t key = gem->bo->mem->index;
+    int err = 0;
+
+    if (!gem->shared && fake_map_get(&file->prime, key) == NULL) {
+        err = fake_map_put(&file->prime, key, gem);
+        gem->shared = err == 0;
+    }
+    return err;
+}
+
+int fake_drm_prime_handle_to_fd(struct fake_call *call, void *arg)
+{
+    struct drm_prime_handle *a = arg;
+    struct fake_gem *gem;
+    int fd, err;
+
+    if ((a->flags & ~(uint32_t)(O_CLOEXEC | O_RDWR)) != 0)
+        return -EINVAL;
+    gem = fake_gem_get(call->file, a->handle);
+    if (gem == NULL)
+        return -ENOENT;
+    if (gem->bo->always_valid || gem->bo->mem->domain == FAKE_DOMAIN_USERPTR)
+        return -EPERM;
+    err = share(call->file, gem);
+    if (err != 0)
+        return err;
+    fd = fake_mem_export(call->fake, gem->bo->mem, (int)(a->flags & O_CLOEXEC),
+                         (int)(a->flags & O_ACCMODE));
+    if (fd < 0)
+        return fd;
+    a->fd = fd;
+    return 0;
+}
+
+int fake_drm_prime_fd_to_handle(struct fake_call *call, void *arg)
+{
+    struct drm_prime_handle *a = arg;
+    struct fake_file *file = call->file;
+    struct fake_mem *mem;
+    struct fake_gem *gem;
+    struct fake_bo *bo;
+    int err = fake_mem_from_fd(call->fake, call->process, a->fd, &mem);
+
+    if (err != 0)
+        return err;
+    gem = fake_map_get(&file->prime, mem->index);
+    if (gem != NULL) {
+        fake_mem_put(call->fake, call->process, mem);
+        a->handle = gem->handle;
+        return 0;
+    }
+    err = fake_bo_for_mem(call->fake, call->process, mem, file->gpu, true, &bo);
+    if (err != 0)
+        return err;
+    err = fake_gem_add(call->fake, call->process, file, bo, &gem);
+    if (err != 0)
+        return err;
+    err = share(file, gem);
+    if (err != 0) {
+        fake_gem_close(call->fake, call->process, file, gem);
+        return err;
+    }
+    a->handle = gem->handle;
+    return 0;
+}
+
+/* Places the object in VRAM, and in system memory when there is no room for it there. */
+static int create(struct fake_call *call, struct fake_shared_bo *wanted, uint64_t domains,
+                  struct fake_bo **out)
+{
+    int err = -ENOMEM;
+
+    if (domains & AMDGPU_GEM_DOMAIN_VRAM) {
+        wanted->domain = FAKE_DOMAIN_VRAM;
+        err = fake_bo_create(call->fake, call->process, wanted, out);
+        if (err != -ENOMEM)
+            return err;
+    }
+    wanted->domain = FAKE_DOMAIN_GTT;
+    return fake_bo_create(call->fake, call->process, wanted, out);
+}
+
+int fake_drm_gem_create(struct fake_call *call, void *arg)
+{
+    union drm_amdgpu_gem_create *a = arg;
+    uint64_t flags = a->in.domain_flags, domains = a->in.domains;
+    struct fake_shared_bo wanted = {.owner = call->file->gpu, .charge = FAKE_CHARGE_GRAPHICS};
+    struct fake_gem *gem;
+    struct fake_bo *bo;
+    int err;
+
+    if ((domains & ~(uint64_t)AMDGPU_GEM_DOMAIN_MASK) != 0 || a->in.bo_size == 0 ||
+        a->in.bo_size > UINT64_MAX - FAKE_PAGE)
+        return -EINVAL;
+    wanted.size = fake_page_up(a->in.bo_size);
+    wanted.flags =
+        KFD_MEM_WRITABLE | (flags & AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED ? KFD_MEM_PUBLIC : 0);
+    err = create(call, &wanted, domains, &bo);
+    if (err != 0)
+        return err;
+    bo->always_valid = (flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID) != 0;
+    bo->no_cpu = (flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS) != 0;
+    err = fake_gem_add(call->fake, call->process, call->file, bo, &gem);
+    if (err != 0)
+        return err;
+    memset(a, 0, sizeof(*a));
+    a->out.handle = gem->handle;
+    return 0;
+}
+
+int fake_drm_gem_mmap(struct fake_call *call, void *arg)
+{
+    union drm_amdgpu_gem_mmap *a = arg;
+    struct fake_gem *gem = fake_gem_get(call->file, a->in.handle);
+
+    if (gem == NULL)
+        return -ENOENT;
+    if (gem->bo->no_cpu || gem->bo->mem->domain == FAKE_DOMAIN_USERPTR)
+        return -EPERM;
+    a->out.addr_ptr = gem->bo->mmap_offset;
+    return 0;
+}

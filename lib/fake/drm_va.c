@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* GEM_VA. */
+#include <errno.h>
+
+#include "fake/gem.h"
+#include "fake/handlers.h"
+#include "kfd/uapi.h"
+
+#define HOLE_START 0x0000800000000000ull
+#define HOLE_END 0xffff800000000000ull
+#define ADDRESS_MASK ((1ull << 48) - 1)
+
+/* Younger than the header. */
+#define PAGE_NOALLOC 0x200u
+
+#define NORMAL_FLAGS                                                               \
+    (AMDGPU_VM_DELAY_UPDATE | AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | \
+     AMDGPU_VM_PAGE_EXECUTABLE | AMDGPU_VM_MTYPE_MASK | PAGE_NOALLOC)
+#define SPARSE_FLAGS (AMDGPU_VM_DELAY_UPDATE | AMDGPU_VM_PAGE_PRT)
+
+static int check(const struct fake_kernel *k, struct kfd_uapi_gem_va *a)
+{
+    if (a->va_address < k->gem_va_bottom)
+        return -EINVAL;
+    if (a->va_address >= HOLE_START && a->va_address < HOLE_END)
+        return -EINVAL;
+    a->va_address &= ADDRESS_MASK;
+    /* As the kernel's, this sum may wrap; later checks catch that. */
+    if (a->va_address + a->map_size > ADDRESS_MASK + 1 - k->gem_va_reserved_top)
+        return -EINVAL;
+    if ((a->flags & ~NORMAL_FLAGS) != 0 && (a->flags & ~SPARSE_FLAGS) != 0)
+        return -EINVAL;
+    if (a->operation < AMDGPU_VA_OP_MAP || a->operation > AMDGPU_VA_OP_REPLACE)
+        return -EINVAL;
+    return 0;
+}
+
+static int change(struct fake_vm *vm, struct fake_va *va, const struct kfd_uapi_gem_va *a)
+{
+    uint32_t flags = a->flags & ~(uint32_t)AMDGPU_VM_DELAY_UPDATE;
+
+    switch (a->operation) {
+    case AMDGPU_VA_OP_MAP:
+        return fake_vm_map(va, a->va_address, a->offset_in_bo, a->map_size, flags);
+    case AMDGPU_VA_OP_UNMAP:
+        return fake_vm_unmap(va, a->va_address);
+    case AMDGPU_VA_OP_CLEAR:
+        return fake_vm_clear(vm, a->va_address, a->map_size);
+    default:
+        return fake_vm_replace(va, a->va_address, a->offset_in_bo, a->map_size, flags);
+    }
+}
+
+/* Failures here are only logged by the kernel: the request has succeeded by then. */
+static void update(struct fake_vm *vm, struct fake_va *va, uint32_t operation)
+{
+    if (fake_vm_clear_freed(vm) != 0)
+        return;
+    if (operation == AMDGPU_VA_OP_MAP || operation == AMDGPU_VA_OP_REPLACE)
+        (void)fake_vm_update(va);
+}
+
+int fake_drm_gem_va(struct fake_call *call, void *arg)
+{
+    struct kfd_uapi_gem_va *a = arg;
+    struct fake_vm *vm = call->file->vm;
+    struct fake_va *va = NULL;
+    int err = check(&call->fake->profile->kernel, a);
+
+    if (err != 0)
+        return err;
+    if (a->operation != AMDGPU_VA_OP_CLEAR) {
+        if (a->flags & AMDGPU_VM_PAGE_PRT) {
+            va = &vm->prt;
+        } else {
+            struct fake_gem *gem = fake_gem_get(call->file, a->handle);
+
+            if (gem == NULL)
+                return -ENOENT;
+            va = gem->va;
+        }
+    }
+    err = change(vm, va, a);
+    if (err != 0)
+        return err;
+    vm->used = true;
+    if ((a->flags & AMDGPU_VM_DELAY_UPDATE) == 0)
+        update(vm, va, a->operation);
+    return 0;
+}

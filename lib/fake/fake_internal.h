@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The objects of the fake kernel and how they hang together.
+ *
+ *   fake ── profile (immutable), machine (shared with other processes)
+ *    └─ process (one per pid; a forked child gets its own at its first call)
+ *        ├─ gpus[i]: KFD handles, the acquired VM
+ *        ├─ files: every open of a device node, found by the inode behind a descriptor
+ *        │    └─ render node: VM, GEM handles, prime cache
+ *        └─ mems: this process's view of the machine's buffer objects
+ *
+ * One lock per process guards everything below it; the request dispatcher holds it around a handler
+ * unless the handler's row says `unlocked`. The machine's lock nests inside it.
+ */
+#ifndef FAKE_INTERNAL_H
+#define FAKE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <kfdirect/fake.h>
+
+#include "fake/machine.h"
+#include "fake/profile.h"
+#include "fake/table.h"
+#include "fake/tree.h"
+
+#define FAKE_PAGE 4096ull
+#define FAKE_HUGE (2ull << 20)
+#define KFD_MEM_AQL_QUEUE 0x08000000u
+
+struct fake_bo;
+struct fake_events;
+struct fake_mem;
+struct fake_queues;
+struct fake_vm;
+
+enum fake_file_kind {
+    FAKE_FILE_KFD = 1,
+    FAKE_FILE_RENDER,
+    FAKE_FILE_PRIMARY,
+    FAKE_FILE_SYSFS,
+};
+
+/* One open of a device node; dup shares it. Its identity is the inode of its own small file in the
+ * machine's directory. Lives until its last descriptor is closed, or with the process when KFD took
+ * its VM. */
+struct fake_file {
+    enum fake_file_kind kind;
+    uint64_t ino;
+    uint32_t serial; /* of the file's name */
+    uint32_t gpu;    /* render and primary */
+    struct fake_vm *vm;
+    struct fake_ids gem;     /* struct fake_gem *; number 0 is taken by the file itself */
+    struct fake_map prime;   /* memory index -> struct fake_gem *, once imported or exported here */
+    struct fake_ids syncobj; /* struct fake_syncobj *; number 0 likewise */
+    bool acquired;           /* KFD holds it */
+    struct fake_file *next;  /* of the process */
+};
+
+/* A process's share of one GPU. */
+struct fake_process_gpu {
+    struct fake_ids handles; /* struct fake_handle * */
+    struct fake_file *file;  /* acquired; NULL: no compute VM */
+    uint64_t vram_used;      /* by ALLOC, of own handles */
+    void *doorbells, *mmio;  /* pages behind the mappings of /dev/kfd; NULL: not yet */
+};
+
+struct fake_process {
+    pid_t pid;
+    uint32_t slot; /* in the machine */
+    pthread_mutex_t lock;
+    bool kfd_open; /* /dev/kfd was opened: the KFD process exists until the end */
+    struct fake_file *files;
+    struct fake_map files_by_ino;
+    struct fake_map mems;    /* memory index -> struct fake_mem * */
+    struct fake_map bo_maps; /* mmap offset | gpu tag -> struct fake_bo * */
+    uint64_t next_offset;    /* for mmap on the render node */
+    struct fake_process_gpu gpus[KFD_MAX_DEVICES];
+    uint64_t event_page; /* KFD handle that FREE must refuse with EPERM; 0: none */
+    struct fake_events *events;
+    struct fake_queues *queues;
+    struct fake_process *inherited; /* the parent's, kept reachable in a forked child, not used */
+};
+
+struct fake {
+    struct fake_profile *profile;
+    uint32_t flags; /* FAKE_* */
+    struct fake_machine machine;
+    struct fake_limits limits;
+    _Atomic(struct fake_process *) process;
+    struct kfd_sys *sys;
+    struct fake_cost *cost; /* per GPU */
+    struct fake_log *log;
+    struct fake_injector *injector;
+    _Atomic uint64_t strict_count;
+    atomic_bool strict_ready;
+    char strict_text[256]; /* of the first, valid once ready */
+};
+
+/* One request under way. */
+struct fake_call {
+    struct fake *fake;
+    struct fake_process *process;
+    struct fake_file *file;
+    uint32_t nr;
+    uint32_t user_size; /* of the argument as the caller sees it */
+};
+
+/* A handler works on the kernel's copy of the argument, which is at least the kernel's size and
+ * zero behind what the caller gave. Returns the ioctl's result or -errno. */
+struct fake_handler {
+    int (*call)(struct fake_call *call, void *arg);
+    bool unlocked; /* takes the process lock by itself, because it sleeps */
+};
+
+/* Indexed by request number; a NULL call is a request the fake knows but does not model. */
+extern const struct fake_handler fake_kfd_handlers[256];
+extern const struct fake_handler fake_drm_handlers[256];
+
+/* fake_create on a machine that other processes join by the same name. */
+int fake_create_named(const struct fake_options *options, const char *name, struct fake **out);
+
+/* The calling process, entered into the machine at its first call; NULL with -errno in err. */
+struct fake_process *fake_process_get(struct fake *fake, int *err);
+
+/* The GPU with that id, or -1. */
+int fake_gpu_of_id(const struct fake *fake, uint32_t gpu_id);
+
+/* Records undefined use in strict mode and returns -ENOTRECOVERABLE; else returns otherwise. */
+int fake_strict(struct fake *fake, int otherwise, const char *fmt, ...) KFDIRECT_PRINTF(3, 4);
+
+static inline uint64_t fake_page_up(uint64_t size)
+{
+    return (size + FAKE_PAGE - 1) & ~(FAKE_PAGE - 1);
+}
+
+#endif

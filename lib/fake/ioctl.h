@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The two request dispatchers: size rules, copies in and out, process scope. */
+#ifndef FAKE_IOCTL_H
+#define FAKE_IOCTL_H
+
+#include "fake/fake_internal.h"
+
+/* ioctl(2) on a descriptor: the result or -errno. A descriptor that is not the machine's goes to
+ * the real ioctl. */
+int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg);
+
+/* The kernel's size of a request, which the personality may change; 0: it does not have it. */
+uint32_t fake_kfd_size(const struct fake *fake, uint32_t nr);
+uint32_t fake_drm_size(const struct fake *fake, uint32_t nr);
+
+/* What remains when the file is known. */
+int fake_kfd_dispatch(struct fake *fake, struct fake_process *p, struct fake_file *file,
+                      unsigned long request, void *arg);
+int fake_drm_dispatch(struct fake *fake, struct fake_process *p, struct fake_file *file,
+                      unsigned long request, void *arg);
+
+#endif

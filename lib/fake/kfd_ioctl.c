@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake/handlers.h"
+#include "fake/ioctl.h"
+#include "fake/usercopy.h"
+#include "kfd/uapi.h"
+
+#define STACK_SIZE 512u
+
+const struct fake_handler fake_kfd_handlers[256] = {
+    [KFD_NR_GET_VERSION] = {fake_kfd_get_version, false},
+    [KFD_NR_SET_MEMORY_POLICY] = {fake_kfd_set_memory_policy, false},
+    [KFD_NR_GET_CLOCK_COUNTERS] = {fake_kfd_get_clock_counters, false},
+    [KFD_NR_GET_PROCESS_APERTURES] = {fake_kfd_get_process_apertures, false},
+    [KFD_NR_GET_PROCESS_APERTURES_NEW] = {fake_kfd_get_process_apertures_new, false},
+    [KFD_NR_ACQUIRE_VM] = {fake_kfd_acquire_vm, false},
+    [KFD_NR_ALLOC_MEMORY_OF_GPU] = {fake_kfd_alloc_memory_of_gpu, false},
+    [KFD_NR_FREE_MEMORY_OF_GPU] = {fake_kfd_free_memory_of_gpu, false},
+    [KFD_NR_MAP_MEMORY_TO_GPU] = {fake_kfd_map_memory_to_gpu, false},
+    [KFD_NR_UNMAP_MEMORY_FROM_GPU] = {fake_kfd_unmap_memory_from_gpu, false},
+    [KFD_NR_GET_DMABUF_INFO] = {fake_kfd_get_dmabuf_info, false},
+    [KFD_NR_IMPORT_DMABUF] = {fake_kfd_import_dmabuf, false},
+    [KFD_NR_AVAILABLE_MEMORY] = {fake_kfd_available_memory, false},
+    [KFD_NR_EXPORT_DMABUF] = {fake_kfd_export_dmabuf, false},
+};
+
+static const struct {
+    uint16_t size;
+    uint8_t dir;
+} kfd_requests[256] = {
+#define ROW(name, nr, dir, type) [nr] = {sizeof(type), KFD_UAPI_DIR_##dir},
+    KFD_UAPI_KFD_REQUESTS(ROW)
+#undef ROW
+};
+
+uint32_t fake_kfd_size(const struct fake *fake, uint32_t nr)
+{
+    const struct fake_kernel *k = &fake->profile->kernel;
+
+    if (nr == 0 || nr > k->kfd_last_request || (nr < 64 && k->kfd_holes >> nr & 1))
+        return 0;
+    if (nr == KFD_NR_CREATE_QUEUE)
+        return k->create_queue_size;
+    return kfd_requests[nr & 0xff].size;
+}
+
+/* The checks that come before a handler. */
+static int run(struct fake_call *call, void *karg)
+{
+    const struct fake_handler *handler = &fake_kfd_handlers[call->nr];
+    int ret;
+
+    if (call->nr == KFD_NR_SVM) {
+        const struct kfd_ioctl_svm_args *svm = karg;
+
+        if (call->user_size < sizeof(*svm) + sizeof(svm->attrs[0]) * (uint64_t)svm->nattr)
+            return -EINVAL;
+    }
+    if (handler->call == NULL)
+        return -EINVAL;
+    if (handler->unlocked)
+        return handler->call(call, karg);
+    pthread_mutex_lock(&call->process->lock);
+    ret = handler->call(call, karg);
+    pthread_mutex_unlock(&call->process->lock);
+    return ret;
+}
+
+int fake_kfd_dispatch(struct fake *fake, struct fake_process *p, struct fake_file *file,
+                      unsigned long request, void *arg)
+{
+    uint32_t nr = request & 0xff, user = _IOC_SIZE(request), kernel = fake_kfd_size(fake, nr);
+    uint32_t size = user > kernel ? user : kernel;
+    struct fake_call call = {.fake = fake, .process = p, .file = file, .nr = nr, .user_size = user};
+    uint64_t stack[STACK_SIZE / 8];
+    void *karg = stack;
+    int ret = 0;
+
+    if (kernel == 0)
+        return -ENOTTY;
+    if (file == NULL)
+        return -EBADF;
+    if (size > sizeof(stack)) {
+        karg = malloc(size);
+        if (karg == NULL)
+            return -ENOMEM;
+    }
+    memset(karg, 0, size);
+    if (kfd_requests[nr].dir & _IOC_WRITE)
+        ret = fake_copy_in(karg, (uintptr_t)arg, user);
+    if (ret == 0) {
+        ret = run(&call, karg);
+        /* Copied back on failure too: n_success and the like are valid then. */
+        if (kfd_requests[nr].dir & _IOC_READ && fake_copy_out((uintptr_t)arg, karg, user) != 0)
+            ret = -EFAULT;
+    }
+    if (karg != stack)
+        free(karg);
+    return ret;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* ALLOC, FREE, MAP and UNMAP. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "fake/handle.h"
+#include "fake/handlers.h"
+#include "fake/usercopy.h"
+#include "kfd/uapi.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define TYPES (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)
+/* The largest array the kernel's allocator gives. */
+#define MAX_ARRAY ((4u << 20) / sizeof(uint32_t))
+
+/* The kernel faults the pages in for writing, whatever the flags say. */
+static int check_userptr(uint64_t addr, uint64_t size)
+{
+    void *p = (void *)(uintptr_t)(addr & ~(FAKE_PAGE - 1));
+    uint64_t len = fake_page_up(size + (addr & (FAKE_PAGE - 1)));
+    unsigned char in_core;
+
+    if (madvise(p, len, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno != EINVAL)
+        return -EFAULT;
+    /* Either not writable, or the host does not know this advice. */
+    if (madvise(p, 0, MADV_POPULATE_WRITE) == 0)
+        return -EFAULT;
+    for (uint64_t i = 0; i < len; i += FAKE_PAGE)
+        if (mincore((char *)p + i, FAKE_PAGE, &in_core) != 0)
+            return -EFAULT;
+    return 0;
+}
+
+static uint32_t domain_of(uint32_t flags)
+{
+    if (flags & KFD_MEM_VRAM)
+        return FAKE_DOMAIN_VRAM;
+    if (flags & KFD_MEM_GTT)
+        return FAKE_DOMAIN_GTT;
+    if (flags & KFD_MEM_USERPTR)
+        return FAKE_DOMAIN_USERPTR;
+    return flags & KFD_MEM_DOORBELL ? FAKE_DOMAIN_DOORBELL : FAKE_DOMAIN_MMIO;
+}
+
+/* Accounting looks at the type bits in another order than placement does. */
+static uint32_t charge_of(uint32_t flags, bool apu)
+{
+    if (flags & KFD_MEM_GTT || (flags & KFD_MEM_VRAM && apu))
+        return FAKE_CHARGE_SYSTEM | FAKE_CHARGE_TTM;
+    if (flags & KFD_MEM_VRAM)
+        return FAKE_CHARGE_VRAM;
+    return flags & KFD_MEM_USERPTR ? FAKE_CHARGE_SYSTEM : 0;
+}
+
+static int check_alloc(const struct fake_call *call,
+                       const struct kfd_ioctl_alloc_memory_of_gpu_args *a, int *gpu)
+{
+    const struct fake_gpu *g;
+
+    if (a->size == 0)
+        return -EINVAL;
+    *gpu = fake_gpu_of_id(call->fake, a->gpu_id);
+    if (*gpu < 0)
+        return -EINVAL;
+    g = &call->fake->profile->gpus[*gpu];
+    if (a->flags & KFD_MEM_PUBLIC && a->flags & KFD_MEM_VRAM && !fake_gpu_large_bar(g))
+        return -EINVAL;
+    if (call->process->gpus[*gpu].file == NULL)
+        return -ENODEV;
+    if (a->flags & KFD_MEM_DOORBELL) {
+        if (a->size != g->doorbell_size)
+            return -EINVAL;
+    } else if (a->flags & KFD_MEM_MMIO_REMAP && a->size != FAKE_PAGE) {
+        return -EINVAL;
+    }
+    if ((a->flags & TYPES) == 0)
+        return -EINVAL;
+    if (domain_of(a->flags) == FAKE_DOMAIN_USERPTR && a->mmap_offset == 0)
+        return -EINVAL;
+    if (a->flags & KFD_MEM_AQL_QUEUE && a->size / 2 == 0)
+        return -EINVAL;
+    return 0;
+}
+
+int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg)
+{
+    struct kfd_ioctl_alloc_memory_of_gpu_args *a = arg;
+    struct fake *fake = call->fake;
+    struct fake_process *p = call->process;
+    struct fake_shared_bo wanted = {.flags = a->flags, .domain = domain_of(a->flags)};
+    struct fake_handle *h;
+    struct fake_bo *bo;
+    int gpu, err = check_alloc(call, a, &gpu);
+
+    if (err != 0)
+        return err;
+    wanted.owner = (uint32_t)gpu;
+    wanted.charge = charge_of(a->flags, fake->profile->gpus[gpu].apu);
+    wanted.size = a->flags & KFD_MEM_AQL_QUEUE ? a->size / 2 : a->size;
+    if (wanted.size > UINT64_MAX - FAKE_PAGE)
+        return -ENOMEM;
+    wanted.size = fake_page_up(wanted.size);
+    err = fake_bo_create(fake, p, &wanted, &bo);
+    if (err != 0)
+        return err;
+    if (wanted.domain == FAKE_DOMAIN_USERPTR) {
+        bo->mem->userptr = a->mmap_offset;
+        err = check_userptr(a->mmap_offset, wanted.size);
+        if (err != 0) {
+            fake_bo_put(fake, p, bo);
+            return err;
+        }
+    }
+    err = fake_handle_add(fake, p, bo, (uint32_t)gpu, a->va_addr, a->flags, &h);
+    if (err != 0)
+        return err;
+    if (h->domain == FAKE_DOMAIN_VRAM)
+        p->gpus[gpu].vram_used += wanted.size;
+    a->handle = fake_handle_value(fake, h);
+    a->mmap_offset =
+        wanted.domain == FAKE_DOMAIN_MMIO ? (uint64_t)a->gpu_id << 46 : bo->mmap_offset;
+    return 0;
+}
+
+int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
+{
+    const struct kfd_ioctl_free_memory_of_gpu_args *a = arg;
+    struct fake_handle *h;
+    int gpu;
+
+    if (call->process->event_page != 0 && a->handle == call->process->event_page)
+        return -EPERM;
+    h = fake_handle_get(call->fake, call->process, a->handle, &gpu);
+    if (h == NULL)
+        return -EINVAL;
+    if (fake_handle_mapped(h))
+        return -EBUSY;
+    fake_handle_free(call->fake, call->process, h);
+    return 0;
+}
+
+/* The device array of MAP and UNMAP; freed by the caller. */
+static int read_devices(uint64_t user, uint32_t n, uint32_t done, uint32_t **out)
+{
+    uint32_t *ids;
+
+    if (n == 0 || done > n)
+        return -EINVAL;
+    if (n > MAX_ARRAY)
+        return -ENOMEM;
+    ids = malloc(n * sizeof(*ids));
+    if (ids == NULL)
+        return -ENOMEM;
+    if (fake_copy_in(ids, user, n * sizeof(*ids)) != 0) {
+        free(ids);
+        return -EFAULT;
+    }
+    *out = ids;
+    return 0;
+}
+
+/* Naming a GPU whose VM was never acquired makes the kernel follow a null pointer here. */
+static int flush(struct fake_call *call, const uint32_t *ids, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int gpu = fake_gpu_of_id(call->fake, ids[i]), err = 0;
+
+        if (gpu >= 0 && call->process->gpus[gpu].file != NULL)
+            fake_vm_flush(call->process->gpus[gpu].file->vm);
+        else if (gpu >= 0)
+            err = fake_strict(call->fake, 0, "flush of GPU %d, whose VM is not acquired", gpu);
+        if (err != 0)
+            return err;
+    }
+    return 0;
+}
+
+int fake_kfd_map_memory_to_gpu(struct fake_call *call, void *arg)
+{
+    struct kfd_ioctl_map_memory_to_gpu_args *a = arg;
+    struct fake_process *p = call->process;
+    struct fake_handle *h;
+    uint32_t *ids = NULL;
+    int owner, err = read_devices(a->device_ids_array_ptr, a->n_devices, a->n_success, &ids);
+
+    if (err != 0)
+        return err;
+    h = fake_handle_get(call->fake, p, a->handle, &owner);
+    if (owner < 0)
+        err = -EINVAL;
+    else if (p->gpus[owner].file == NULL)
+        err = -ENODEV;
+    else if (h == NULL)
+        err = -ENOMEM;
+    for (uint32_t i = a->n_success; err == 0 && i < a->n_devices; i++) {
+        int gpu = fake_gpu_of_id(call->fake, ids[i]);
+
+        if (gpu < 0)
+            err = -EINVAL;
+        else if (p->gpus[gpu].file == NULL)
+            err = -ENODEV;
+        else
+            err = fake_handle_map(call->fake, p, h, (uint32_t)gpu);
+        if (err == 0)
+            a->n_success = i + 1;
+    }
+    if (err == 0)
+        err = flush(call, ids, a->n_devices);
+    free(ids);
+    return err;
+}
+
+/* By the handle's owner: older chips leave their TLBs to the next MAP. gfx 9.0.6 is GC 9.4.0, 9.0.8
+ * is 9.4.1, 9.0.10 is 9.4.2. */
+static bool flushes_after_unmap(const struct fake_gpu *g)
+{
+    switch (g->gfx_target_version) {
+    case 90006:
+        return true;
+    case 90008:
+        return g->sdma_fw_version >= 18;
+    default:
+        return g->gfx_target_version >= 90010;
+    }
+}
+
+int fake_kfd_unmap_memory_from_gpu(struct fake_call *call, void *arg)
+{
+    struct kfd_ioctl_unmap_memory_from_gpu_args *a = arg;
+    struct fake_process *p = call->process;
+    struct fake_handle *h;
+    uint32_t *ids = NULL;
+    int owner, err = read_devices(a->device_ids_array_ptr, a->n_devices, a->n_success, &ids);
+
+    if (err != 0)
+        return err;
+    h = fake_handle_get(call->fake, p, a->handle, &owner);
+    if (h == NULL)
+        err = owner < 0 ? -EINVAL : -ENOMEM;
+    for (uint32_t i = a->n_success; err == 0 && i < a->n_devices; i++) {
+        int gpu = fake_gpu_of_id(call->fake, ids[i]);
+
+        if (gpu < 0)
+            err = -EINVAL;
+        else if (p->gpus[gpu].file == NULL)
+            err =
+                fake_strict(call->fake, -EINVAL, "UNMAP on GPU %d, whose VM is not acquired", gpu);
+        else
+            err = fake_handle_unmap(call->fake, p, h, (uint32_t)gpu);
+        if (err == 0)
+            a->n_success = i + 1;
+    }
+    if (err == 0 && flushes_after_unmap(&call->fake->profile->gpus[owner]))
+        err = flush(call, ids, a->n_devices);
+    free(ids);
+    return err;
+}

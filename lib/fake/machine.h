@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the processes of one fake machine share: a directory of files, and in it a state file that
+ * every process maps. Each buffer object whose bytes or descriptor are needed is one sparse file of
+ * that directory; the file is the memory, so the fake holds no descriptor and no mapping per buffer
+ * and needs no daemon.
+ *
+ * Life of a buffer object: processes hold references (one record per process and object). Dma-buf
+ * descriptors and CPU mappings are open file descriptions of the object's file, each with a shared
+ * flock on it; they can travel to any process and be closed by anyone, and an exclusive flock tells
+ * whether any of them is left. The charge goes back when neither kind remains.
+ *
+ * A process that died is noticed by its pid and start time, and its references are dropped by
+ * whoever looks next. The lock is robust: after its holder died the derived parts of the state are
+ * rebuilt from the records.
+ */
+#ifndef FAKE_MACHINE_H
+#define FAKE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <kfdirect/kfd.h>
+
+#define FAKE_PATH_SIZE 192u
+
+enum fake_domain {
+    FAKE_DOMAIN_VRAM = 1,
+    FAKE_DOMAIN_GTT,
+    FAKE_DOMAIN_USERPTR,
+    FAKE_DOMAIN_DOORBELL,
+    FAKE_DOMAIN_MMIO,
+};
+
+/* What a buffer object is charged to. Bits, as one object may count in several limits. */
+enum fake_charge {
+    FAKE_CHARGE_VRAM = 0x1,     /* KFD's VRAM limit of its GPU */
+    FAKE_CHARGE_SYSTEM = 0x2,   /* KFD's limit on system memory */
+    FAKE_CHARGE_TTM = 0x4,      /* KFD's limit on TTM pages */
+    FAKE_CHARGE_GRAPHICS = 0x8, /* no limit of KFD's: made by the DRM node */
+};
+
+enum fake_bo_state {
+    FAKE_BO_FREE,
+    FAKE_BO_LIVE,
+    FAKE_BO_IDLE, /* no process refers to it, but a descriptor or a mapping may */
+};
+
+#define FAKE_METADATA_SIZE 64u
+
+/* A buffer object of the machine. Changed under the machine's lock; size, owner, domain, flags and
+ * generation do not change while it lives. */
+struct fake_shared_bo {
+    uint32_t state;
+    uint32_t generation; /* odd while it lives */
+    uint32_t refs;       /* processes that refer to it (derived) */
+    uint32_t owner;      /* GPU */
+    uint32_t domain;
+    uint32_t flags; /* ALLOC's */
+    uint32_t charge;
+    uint32_t dmabuf_mode; /* O_RDONLY or O_RDWR since the first export, else -1 */
+    uint64_t size;
+    uint64_t ino; /* of its file; 0: none yet */
+    uint64_t userptr;
+    uint32_t ino_next;   /* hash chain (derived) */
+    uint32_t list_next;  /* free or idle list (derived) */
+    uint32_t external;   /* a descriptor or a mapping was given out */
+    uint32_t pinned_gtt; /* attached to a device that cannot reach its VRAM */
+    uint32_t metadata_size, metadata_flags;
+    uint64_t tiling;
+    uint8_t metadata[FAKE_METADATA_SIZE];
+};
+
+struct fake_shared;
+
+struct fake_machine {
+    struct fake_shared *shared;
+    char dir[FAKE_PATH_SIZE];
+    dev_t dev;
+};
+
+/* Limits that the profile sets, in bytes. */
+struct fake_limits {
+    uint32_t gpu_count;
+    uint64_t vram[KFD_MAX_DEVICES];     /* all there is */
+    uint64_t vram_kfd[KFD_MAX_DEVICES]; /* what KFD gives out */
+    uint64_t system, ttm;
+};
+
+/*
+ * Makes a machine of its own (name NULL) or joins the one of that name, made if it is not there,
+ * and enters the calling process; the slot names it in the calls below. Machines whose processes
+ * are all gone are swept first. 0 or -errno with a text.
+ */
+int fake_machine_open(const char *name, const struct fake_limits *limits,
+                      struct fake_machine *machine, uint32_t *slot);
+/* Leaves the machine, and removes its files when no process is left in it. */
+void fake_machine_close(struct fake_machine *machine, uint32_t slot);
+
+/* Forgets a machine that this process never entered. */
+void fake_machine_unmap(struct fake_machine *machine);
+
+/* Enters a forked child into the machine it inherited. -EAGAIN: too many processes. */
+int fake_machine_enter(struct fake_machine *machine, uint32_t *slot);
+void fake_machine_leave(struct fake_machine *machine, uint32_t slot);
+
+/* A number for a file of the directory, never given twice. */
+uint32_t fake_machine_serial(struct fake_machine *machine);
+
+/*
+ * Makes an object with one reference of this process. wanted: only size, owner, domain, flags,
+ * charge and userptr are read. -ENOMEM when a limit or the physical memory is exceeded.
+ */
+int fake_machine_add(struct fake_machine *machine, uint32_t slot,
+                     const struct fake_shared_bo *wanted, uint32_t *index, uint32_t *ref);
+/* Finds the object behind an open descriptor and refers to it: -EINVAL when it is none. */
+int fake_machine_find(struct fake_machine *machine, uint32_t slot, int fd, uint32_t *index,
+                      uint32_t *ref);
+/* As find, without a reference: copies the record. */
+int fake_machine_peek(struct fake_machine *machine, int fd, uint32_t *index,
+                      struct fake_shared_bo *out);
+/* Drops this process's reference. */
+void fake_machine_put(struct fake_machine *machine, uint32_t ref);
+/* The record of an object that the caller refers to. */
+struct fake_shared_bo *fake_machine_bo(struct fake_machine *machine, uint32_t index);
+/* Whether the object that had this generation is still there. */
+bool fake_machine_alive(struct fake_machine *machine, uint32_t index, uint32_t generation);
+
+/* Opens the object's file, making it at first use; the description carries no flock, so it must
+ * not outlive the caller's reference. -errno as open(2). */
+int fake_machine_open_bo(struct fake_machine *machine, uint32_t index, int flags);
+/* The same, to be given out: counts as an external reference while it or a mapping of it lives. */
+int fake_machine_export_bo(struct fake_machine *machine, uint32_t index, int flags);
+
+/* The object is (by 1) or is no longer (by -1) kept in system memory for a device that cannot reach
+ * its VRAM. */
+void fake_machine_pin_gtt(struct fake_machine *machine, uint32_t index, int by);
+
+/* Usage over all processes; objects that only waited for a closed descriptor are let go first. */
+struct fake_totals {
+    uint64_t objects, idle;
+    uint64_t vram[KFD_MAX_DEVICES];     /* all */
+    uint64_t vram_kfd[KFD_MAX_DEVICES]; /* charged to KFD, exact */
+    uint64_t vram_2m[KFD_MAX_DEVICES];  /* the same with each object rounded up to 2 MiB */
+    uint64_t pinned[KFD_MAX_DEVICES];
+    uint64_t visible[KFD_MAX_DEVICES]; /* in CPU-visible memory by wish */
+    uint64_t system, ttm, gtt;
+};
+void fake_machine_totals(struct fake_machine *machine, struct fake_totals *out);
+
+/* -EUCLEAN with a text when the records and the derived state disagree. */
+int fake_machine_validate(struct fake_machine *machine);
+
+void fake_machine_lock(struct fake_machine *machine);
+void fake_machine_unlock(struct fake_machine *machine);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake/node_mmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake/file.h"
+#include "fake/vm.h"
+
+/* Offsets of /dev/kfd: type in bits 63:62, gpu_id in 61:46. */
+enum kfd_mmap_type {
+    KFD_MMAP_MMIO,
+    KFD_MMAP_RESERVED,
+    KFD_MMAP_EVENTS,
+    KFD_MMAP_DOORBELLS,
+};
+
+static int real_mmap(void *addr, size_t size, int prot, int flags, int fd, uint64_t offset,
+                     void **out)
+{
+    void *p = mmap(addr, size, prot, flags, fd, (off_t)offset);
+
+    if (p == MAP_FAILED)
+        return -errno;
+    *out = p;
+    return 0;
+}
+
+int fake_mmap_again(void *pages, void *addr, size_t size, int prot, int flags, void **out)
+{
+    void *at =
+        mmap(addr, size, PROT_NONE, (flags & ~MAP_TYPE) | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int err;
+
+    if (at == MAP_FAILED)
+        return -errno;
+    /* An old size of 0 makes a second mapping of shared pages. */
+    if (mremap(pages, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED ||
+        mprotect(at, size, prot) != 0) {
+        err = -errno;
+        munmap(at, size);
+        return err;
+    }
+    madvise(at, size, MADV_DONTFORK);
+    *out = at;
+    return 0;
+}
+
+static int node_pages(void **pages, size_t size)
+{
+    void *p;
+
+    if (*pages != NULL)
+        return 0;
+    p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return -errno;
+    *pages = p;
+    return 0;
+}
+
+void fake_node_pages_free(struct fake *fake, struct fake_process *p, uint32_t gpu)
+{
+    struct fake_process_gpu *g = &p->gpus[gpu];
+
+    if (g->doorbells != NULL)
+        munmap(g->doorbells, fake->profile->gpus[gpu].doorbell_size);
+    if (g->mmio != NULL)
+        munmap(g->mmio, FAKE_PAGE);
+    g->doorbells = NULL;
+    g->mmio = NULL;
+}
+
+static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_t size, int prot,
+                    int flags, uint64_t offset, void **out)
+{
+    enum kfd_mmap_type type = offset >> 62;
+    int gpu = fake_gpu_of_id(fake, offset >> 46 & 0xffff), err;
+    uint64_t want = FAKE_PAGE;
+    void **pages;
+
+    if (!p->kfd_open)
+        return -EINVAL;
+    if (type == KFD_MMAP_EVENTS || type == KFD_MMAP_RESERVED)
+        return -EINVAL;
+    if (gpu < 0)
+        return -ENODEV;
+    pages = &p->gpus[gpu].mmio;
+    if (type == KFD_MMAP_DOORBELLS) {
+        want = fake->profile->gpus[gpu].doorbell_size;
+        pages = &p->gpus[gpu].doorbells;
+    }
+    if (fake_page_up(size) != want)
+        return -EINVAL;
+    err = node_pages(pages, want);
+    return err != 0 ? err : fake_mmap_again(*pages, addr, size, prot, flags, out);
+}
+
+/* A node lets a file map an object it has a handle for, or, KFD's, one it was given by ALLOC. */
+static bool may_map(const struct fake_process *p, const struct fake_file *file,
+                    const struct fake_bo *bo)
+{
+    const struct fake_va *va = fake_vm_find(file->vm, bo);
+
+    if (va != NULL && va->gems != 0)
+        return true;
+    return bo->kfd_handles != 0 && p->gpus[bo->gpu].file == file;
+}
+
+static int mmap_bo(struct fake *fake, uint32_t index, void *addr, size_t size, int prot, int flags,
+                   uint64_t offset, void **out)
+{
+    int fd = fake_machine_export_bo(&fake->machine, index, O_RDWR | O_CLOEXEC), err;
+
+    if (fd < 0)
+        return fd;
+    err = real_mmap(addr, size, prot, flags, fd, offset, out);
+    close(fd);
+    return err;
+}
+
+static int mmap_render(struct fake *fake, struct fake_process *p, const struct fake_file *file,
+                       void *addr, size_t size, int prot, int flags, uint64_t offset, void **out)
+{
+    struct fake_bo *bo = fake_bo_by_offset(p, file->gpu, offset);
+
+    if (bo == NULL || fake_page_up(size) > bo->mem->size)
+        return -EINVAL;
+    if (!may_map(p, file, bo))
+        return -EACCES;
+    if (bo->no_cpu || (bo->mem->domain != FAKE_DOMAIN_VRAM && bo->mem->domain != FAKE_DOMAIN_GTT))
+        return -EPERM;
+    if ((flags & MAP_TYPE) == MAP_PRIVATE && prot & PROT_WRITE)
+        return -EINVAL;
+    return mmap_bo(fake, bo->mem->index, addr, size, prot, flags, 0, out);
+}
+
+/* Through the descriptor itself, so that its mode counts; the mapping then keeps the description,
+ * and with it the flock, alive. */
+static int mmap_dmabuf(struct fake *fake, int fd, void *addr, size_t size, int prot, int flags,
+                       uint64_t offset, void **out)
+{
+    struct fake_shared_bo bo;
+    uint32_t index;
+
+    if (fake_machine_peek(&fake->machine, fd, &index, &bo) != 0)
+        return -EBADF;
+    if (offset > bo.size || fake_page_up(size) > bo.size - offset)
+        return -EINVAL;
+    return real_mmap(addr, size, prot, flags, fd, offset, out);
+}
+
+int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, int fd,
+              uint64_t offset, void **out)
+{
+    enum fake_file_kind kind = 0;
+    struct fake_file *file = NULL;
+    struct fake_process *p;
+    int err;
+
+    if (fd < 0 || flags & MAP_ANONYMOUS)
+        return real_mmap(addr, size, prot, flags, fd, offset, out);
+    p = fake_process_get(fake, &err);
+    if (p == NULL)
+        return err;
+    pthread_mutex_lock(&p->lock);
+    switch (fake_fd_look(fake, p, fd, &file, &kind)) {
+    case FAKE_FD_FILE:
+        kind = file->kind;
+        if (kind == FAKE_FILE_KFD)
+            err = mmap_kfd(fake, p, addr, size, prot, flags, offset, out);
+        else
+            err = mmap_render(fake, p, file, addr, size, prot, flags, offset, out);
+        break;
+    case FAKE_FD_FOREIGN:
+        /* The node asks who calls, not who opened it. */
+        err = kind == FAKE_FILE_KFD ? mmap_kfd(fake, p, addr, size, prot, flags, offset, out)
+                                    : -EACCES;
+        break;
+    case FAKE_FD_DMABUF:
+        err = mmap_dmabuf(fake, fd, addr, size, prot, flags, offset, out);
+        break;
+    default:
+        err = real_mmap(addr, size, prot, flags, fd, offset, out);
+        break;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return err;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fake/file.h"
+#include "fake/handle.h"
+#include "fake/node_mmap.h"
+
+struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
+{
+    struct fake_process *p = calloc(1, sizeof(*p));
+
+    if (p == NULL)
+        return NULL;
+    p->pid = getpid();
+    p->slot = slot;
+    pthread_mutex_init(&p->lock, NULL);
+    return p;
+}
+
+void fake_process_destroy(struct fake *fake, struct fake_process *p)
+{
+    for (uint32_t gpu = 0; gpu < fake->profile->gpu_count; gpu++)
+        fake_handle_free_all(fake, p, gpu);
+    while (p->files != NULL)
+        fake_file_destroy(fake, p, p->files);
+    for (uint32_t gpu = 0; gpu < fake->profile->gpu_count; gpu++)
+        fake_node_pages_free(fake, p, gpu);
+    fake_map_clear(&p->files_by_ino);
+    fake_map_clear(&p->mems);
+    fake_map_clear(&p->bo_maps);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+struct fake_process *fake_process_get(struct fake *fake, int *err)
+{
+    struct fake_process *p = atomic_load(&fake->process), *mine;
+    pid_t pid = getpid();
+    uint32_t slot;
+
+    if (p->pid == pid)
+        return p;
+    /* A forked child: what it inherited belongs to its parent, and another thread of the parent
+     * may have been in the middle of changing it. */
+    *err = fake_machine_enter(&fake->machine, &slot);
+    if (*err != 0)
+        return NULL;
+    mine = fake_process_create(fake, slot);
+    if (mine == NULL) {
+        fake_machine_leave(&fake->machine, slot);
+        *err = -ENOMEM;
+        return NULL;
+    }
+    mine->inherited = p;
+    if (atomic_compare_exchange_strong(&fake->process, &p, mine))
+        return mine;
+    fake_machine_leave(&fake->machine, slot);
+    mine->inherited = NULL;
+    fake_process_destroy(fake, mine);
+    return p;
+}

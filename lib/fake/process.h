@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The KFD process object and its end. */
+#ifndef FAKE_PROCESS_H
+#define FAKE_PROCESS_H
+
+#include "fake/fake_internal.h"
+
+/* Makes the calling process's object in the machine's slot. NULL without memory. */
+struct fake_process *fake_process_create(struct fake *fake, uint32_t slot);
+/* What process exit does: files, handles and memory go. */
+void fake_process_destroy(struct fake *fake, struct fake_process *p);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake/file.h"
+#include "fake/ioctl.h"
+#include "fake/node_mmap.h"
+#include "fake/sysfs.h"
+
+#define SYSFS_PAGE 4096u
+#define PRIMARY_MINORS 128u
+
+struct sys {
+    struct kfd_sys base;
+    struct fake *fake;
+};
+
+static struct fake *fake_of(struct kfd_sys *base)
+{
+    return ((struct sys *)(void *)base)->fake;
+}
+
+/* A caller's errno is none of ours. */
+static int keep(int saved, int result)
+{
+    errno = saved;
+    return result;
+}
+
+static int check_presence(uint32_t presence)
+{
+    return presence == FAKE_PRESENT ? 0 : presence == FAKE_DENIED ? -EACCES : -ENOENT;
+}
+
+static int open_node(struct fake *fake, enum fake_file_kind kind, uint32_t gpu, int flags)
+{
+    struct fake_process *p;
+    int err;
+
+    p = fake_process_get(fake, &err);
+    return p == NULL ? err : fake_file_open(fake, p, kind, gpu, flags);
+}
+
+static int open_dri(struct fake *fake, const char *path, int flags)
+{
+    enum fake_file_kind kind = FAKE_FILE_RENDER;
+    unsigned int minor;
+    int gpu, end = 0;
+
+    if (sscanf(path, "/dev/dri/renderD%u%n", &minor, &end) != 1 || path[end] != '\0') {
+        if (sscanf(path, "/dev/dri/card%u%n", &minor, &end) != 1 || path[end] != '\0')
+            return -ENOENT;
+        kind = FAKE_FILE_PRIMARY;
+        minor += PRIMARY_MINORS;
+    }
+    gpu = fake_profile_gpu_by_minor(fake->profile, minor);
+    if (gpu < 0)
+        return -ENOENT;
+    if (check_presence(fake->profile->gpus[gpu].render_node) != 0)
+        return check_presence(fake->profile->gpus[gpu].render_node);
+    if (fake->profile->gpus[gpu].hidden)
+        return -EPERM;
+    return open_node(fake, kind, (uint32_t)gpu, flags);
+}
+
+/* A sysfs file as a descriptor: its text, as it is now. */
+static int open_sysfs(struct fake *fake, const char *path, int flags)
+{
+    char text[SYSFS_PAGE + 1];
+    int n = fake_sysfs_read(fake->profile, path, text, sizeof(text)), fd;
+
+    if (n < 0)
+        return n;
+    if ((flags & O_ACCMODE) != O_RDONLY)
+        return -EACCES;
+    fd = memfd_create("sysfs", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+    if (fd < 0)
+        return -errno;
+    if (write(fd, text, (size_t)n) != n || lseek(fd, 0, SEEK_SET) != 0) {
+        close(fd);
+        return -EIO;
+    }
+    return fd;
+}
+
+static int open_real(const char *path, int flags)
+{
+    int fd = open(path, flags, 0666);
+
+    return fd >= 0 ? fd : -errno;
+}
+
+static int sys_open(struct kfd_sys *base, const char *path, int flags)
+{
+    struct fake *fake = fake_of(base);
+    int saved = errno, fd;
+
+    if (strcmp(path, "/dev/kfd") == 0) {
+        fd = check_presence(fake->profile->kfd_node);
+        if (fd == 0)
+            fd = open_node(fake, FAKE_FILE_KFD, 0, flags);
+    } else if (strncmp(path, "/dev/dri/", 9) == 0) {
+        fd = open_dri(fake, path, flags);
+    } else if (fake_sysfs_owns(fake->profile, path)) {
+        fd = open_sysfs(fake, path, flags);
+    } else {
+        fd = open_real(path, flags);
+    }
+    return keep(saved, fd);
+}
+
+static int sys_close(struct kfd_sys *base, int fd)
+{
+    struct fake *fake = fake_of(base);
+    enum fake_file_kind kind = 0;
+    struct fake_file *file = NULL;
+    struct fake_process *p;
+    int saved = errno, probe = -1, err, ret;
+
+    p = fake_process_get(fake, &err);
+    if (p == NULL) {
+        ret = close(fd) == 0 ? 0 : -errno;
+        return keep(saved, ret);
+    }
+    pthread_mutex_lock(&p->lock);
+    if (fake_fd_look(fake, p, fd, &file, &kind) == FAKE_FD_FILE)
+        probe = fake_file_probe(fake, file);
+    ret = close(fd) == 0 ? 0 : -errno;
+    if (file != NULL)
+        fake_file_closed(fake, p, file, probe);
+    pthread_mutex_unlock(&p->lock);
+    return keep(saved, ret);
+}
+
+static int sys_dup(struct kfd_sys *base, int fd, int min)
+{
+    int saved = errno, copy = fcntl(fd, F_DUPFD_CLOEXEC, min);
+
+    return keep(saved, copy >= 0 ? copy : -errno);
+}
+
+static int sys_request(struct kfd_sys *base, int fd, unsigned long request, void *arg)
+{
+    int saved = errno;
+
+    return keep(saved, fake_ioctl(fake_of(base), fd, request, arg));
+}
+
+static int sys_map(struct kfd_sys *base, void *addr, size_t size, int prot, int flags, int fd,
+                   uint64_t offset, void **out)
+{
+    int saved = errno;
+
+    return keep(saved, fake_mmap(fake_of(base), addr, size, prot, flags, fd, offset, out));
+}
+
+static int sys_unmap(struct kfd_sys *base, void *addr, size_t size)
+{
+    int saved = errno, ret = munmap(addr, size);
+
+    return keep(saved, ret == 0 ? 0 : -errno);
+}
+
+static int sys_protect(struct kfd_sys *base, void *addr, size_t size, int prot)
+{
+    int saved = errno, ret = mprotect(addr, size, prot);
+
+    return keep(saved, ret == 0 ? 0 : -errno);
+}
+
+static int sys_advise(struct kfd_sys *base, void *addr, size_t size, int advice)
+{
+    int saved = errno, ret = madvise(addr, size, advice);
+
+    return keep(saved, ret == 0 ? 0 : -errno);
+}
+
+static int read_real(const char *path, char *buf, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+    size_t len = 0;
+
+    if (fd < 0)
+        return -errno;
+    while (len < size) {
+        ssize_t n = read(fd, buf + len, size - len);
+
+        if (n < 0)
+            err = -errno;
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    close(fd);
+    if (err != 0)
+        return err;
+    if (len == size)
+        return -EFBIG;
+    buf[len] = '\0';
+    return (int)len;
+}
+
+static int sys_read(struct kfd_sys *base, const char *path, char *buf, size_t size)
+{
+    struct fake *fake = fake_of(base);
+    int saved = errno;
+
+    if (fake_sysfs_owns(fake->profile, path))
+        return keep(saved, fake_sysfs_read(fake->profile, path, buf, size));
+    return keep(saved, read_real(path, buf, size));
+}
+
+static int sys_list(struct kfd_sys *base, const char *path,
+                    int (*each)(void *arg, const char *name), void *arg)
+{
+    /* Folders that the host fills too show the fake's part only. */
+    return keep(errno, fake_sysfs_list(fake_of(base)->profile, path, each, arg));
+}
+
+static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t size)
+{
+    struct fake *fake = fake_of(base);
+    enum fake_file_kind kind = 0;
+    struct fake_file *file = NULL;
+    struct fake_process *p;
+    int err;
+
+    p = fake_process_get(fake, &err);
+    if (p == NULL)
+        return err;
+    pthread_mutex_lock(&p->lock);
+    if (fake_fd_look(fake, p, drm_fd, &file, &kind) != FAKE_FD_FILE || file->vm == NULL)
+        err = -EBADF;
+    else if (fake->profile->gpus[file->gpu].product[0] == '\0')
+        err = -ENOENT;
+    else
+        err = snprintf(buf, size, "%s", fake->profile->gpus[file->gpu].product) < 0 ? -EIO : 0;
+    pthread_mutex_unlock(&p->lock);
+    return err;
+}
+
+static const struct kfd_sys_ops ops = {
+    .open_path = sys_open,
+    .close_fd = sys_close,
+    .dup_fd = sys_dup,
+    .request = sys_request,
+    .map_pages = sys_map,
+    .unmap_pages = sys_unmap,
+    .protect_pages = sys_protect,
+    .advise_pages = sys_advise,
+    .read_file = sys_read,
+    .list_dir = sys_list,
+    .product_name = sys_product_name,
+};
+
+struct kfd_sys *fake_sys_new(struct fake *fake)
+{
+    struct sys *sys = calloc(1, sizeof(*sys));
+
+    if (sys == NULL)
+        return NULL;
+    sys->base.ops = &ops;
+    sys->fake = fake;
+    return &sys->base;
+}
+
+void fake_sys_free(struct kfd_sys *sys)
+{
+    free(sys);
+}
