@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* DRM requests on buffer objects, and VERSION. */
+/* DRM requests on buffer objects. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "fake/gem.h"
 #include "fake/handlers.h"
-#include "fake/usercopy.h"
 #include "kfd/uapi.h"
-
-/* The string as far as it fits, and its true length. */
-static int give_string(uint64_t user, __kernel_size_t *len, const char *text)
-{
-    size_t n = strlen(text), room = *len;
-
-    *len = n;
-    if (room > n)
-        room = n;
-    return user == 0 || room == 0 ? 0 : fake_copy_out(user, text, room);
-}
-
-int fake_drm_version(struct fake_call *call, void *arg)
-{
-    const struct fake_kernel *k = &call->fake->profile->kernel;
-    struct drm_version *a = arg;
-    int err;
-
-    a->version_major = 3;
-    a->version_minor = (int)k->drm_minor;
-    a->version_patchlevel = 0;
-    err = give_string((uintptr_t)a->name, &a->name_len, "amdgpu");
-    if (err == 0)
-        err = give_string((uintptr_t)a->date, &a->date_len, k->drm_date);
-    if (err == 0)
-        err = give_string((uintptr_t)a->desc, &a->desc_len, "AMD GPU");
-    return err;
-}
 
 int fake_drm_gem_close(struct fake_call *call, void *arg)
 {

@@ -7,12 +7,10 @@
 
 /* kfd_query.c */
 int fake_kfd_get_version(struct fake_call *call, void *arg);
-int fake_kfd_get_clock_counters(struct fake_call *call, void *arg);
 int fake_kfd_get_process_apertures(struct fake_call *call, void *arg);
 int fake_kfd_get_process_apertures_new(struct fake_call *call, void *arg);
 int fake_kfd_acquire_vm(struct fake_call *call, void *arg);
 int fake_kfd_available_memory(struct fake_call *call, void *arg);
-int fake_kfd_set_memory_policy(struct fake_call *call, void *arg);
 
 /* kfd_memory.c */
 int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg);
@@ -26,7 +24,6 @@ int fake_kfd_import_dmabuf(struct fake_call *call, void *arg);
 int fake_kfd_get_dmabuf_info(struct fake_call *call, void *arg);
 
 /* drm_gem.c */
-int fake_drm_version(struct fake_call *call, void *arg);
 int fake_drm_gem_close(struct fake_call *call, void *arg);
 int fake_drm_prime_handle_to_fd(struct fake_call *call, void *arg);
 int fake_drm_prime_fd_to_handle(struct fake_call *call, void *arg);

@@ -12,8 +12,6 @@
 
 const struct fake_handler fake_kfd_handlers[256] = {
     [KFD_NR_GET_VERSION] = {fake_kfd_get_version, false},
-    [KFD_NR_SET_MEMORY_POLICY] = {fake_kfd_set_memory_policy, false},
-    [KFD_NR_GET_CLOCK_COUNTERS] = {fake_kfd_get_clock_counters, false},
     [KFD_NR_GET_PROCESS_APERTURES] = {fake_kfd_get_process_apertures, false},
     [KFD_NR_GET_PROCESS_APERTURES_NEW] = {fake_kfd_get_process_apertures_new, false},
     [KFD_NR_ACQUIRE_VM] = {fake_kfd_acquire_vm, false},

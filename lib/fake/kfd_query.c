@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fake/file.h"
 #include "fake/handlers.h"
@@ -19,27 +18,6 @@ int fake_kfd_get_version(struct fake_call *call, void *arg)
 
     a->major_version = 1;
     a->minor_version = call->fake->profile->kernel.kfd_minor;
-    return 0;
-}
-
-static uint64_t nanoseconds(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-int fake_kfd_get_clock_counters(struct fake_call *call, void *arg)
-{
-    struct kfd_ioctl_get_clock_counters_args *a = arg;
-
-    /* The GPU's counter runs at 100 MHz. */
-    a->gpu_clock_counter =
-        fake_gpu_of_id(call->fake, a->gpu_id) < 0 ? 0 : nanoseconds(CLOCK_MONOTONIC_RAW) / 10;
-    a->cpu_clock_counter = nanoseconds(CLOCK_MONOTONIC_RAW);
-    a->system_clock_counter = nanoseconds(CLOCK_BOOTTIME);
-    a->system_clock_freq = 1000000000ull;
     return 0;
 }
 
@@ -158,25 +136,5 @@ int fake_kfd_available_memory(struct fake_call *call, void *arg)
     } else {
         a->available = left(limits->vram_kfd[gpu], t.vram_2m[gpu]) & ~(FAKE_HUGE - 1);
     }
-    return 0;
-}
-
-int fake_kfd_set_memory_policy(struct fake_call *call, void *arg)
-{
-    const struct kfd_ioctl_set_memory_policy_args *a = arg;
-    int gpu;
-
-    if (a->default_policy > KFD_IOC_CACHE_POLICY_NONCOHERENT ||
-        a->alternate_policy > KFD_IOC_CACHE_POLICY_NONCOHERENT)
-        return -EINVAL;
-    gpu = fake_gpu_of_id(call->fake, a->gpu_id);
-    if (gpu < 0)
-        return -EINVAL;
-    if (call->process->gpus[gpu].file == NULL)
-        return -ESRCH;
-    /* Only gfx7 and gfx8 use the aperture, in pieces of 64 KiB. */
-    if (fake_gpu_gfx_major(&call->fake->profile->gpus[gpu]) < 9 &&
-        ((a->alternate_aperture_base | a->alternate_aperture_size) & 0xffff) != 0)
-        return -EINVAL;
     return 0;
 }
