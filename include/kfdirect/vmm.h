@@ -142,6 +142,12 @@ KFDIRECT_API int vmm_export(struct vmm *vmm, vmm_handle handle, int *fd);
  * of a GPU open here; props->tag is stored. */
 KFDIRECT_API int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handle);
 
+/* A descriptor for the memory behind [va, va + size), which lies in one mapping or one-step
+ * allocation; *offset (may be NULL) is where va is in it. -EINVAL: not mapped, an import;
+ * -EOPNOTSUPP: more than one mapping. */
+KFDIRECT_API int vmm_export_range(struct vmm *vmm, uint64_t va, uint64_t size, int *fd,
+                                  uint64_t *offset);
+
 enum vmm_kind {
     VMM_KIND_NONE,     /* no address of ours */
     VMM_KIND_RESERVED, /* reserved, nothing mapped at this byte */
@@ -152,11 +158,14 @@ enum vmm_kind {
 
 struct vmm_range {
     enum vmm_kind kind;
-    uint64_t base, size;           /* the mapping or one-step allocation */
-    uint64_t resv_base, resv_size; /* the reservation */
-    uint64_t offset;               /* of base in the allocation */
-    struct vmm_props props;        /* of the allocation; for one-step memory location and device */
-    uint64_t id;                   /* unique per mapping or one-step allocation in this process */
+    uint64_t base, size;            /* the mapping or one-step allocation */
+    uint64_t resv_base, resv_size;  /* the reservation */
+    uint64_t offset;                /* of base in the allocation */
+    struct vmm_props props;         /* of the allocation; for one-step memory location and device */
+    uint64_t id;                    /* unique per mapping or one-step allocation in this process */
+    vmm_handle handle;              /* of the allocation; no reference is added; 0 for one-step */
+    uint64_t read_mask, write_mask; /* devices by index */
+    uint32_t host_prot;
 };
 
 /* What lies at va. Always 0; kind says. */

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "vmm/alloc.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "vmm/engine.h"
+
+#include "kfd/poison.h"
+
+int vmm_alloc_new(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
+                  struct vmm_alloc **out)
+{
+    struct vmm_alloc *alloc;
+
+    alloc = vmm_calloc(1, sizeof(*alloc) + vmm->device_count * sizeof(alloc->imports[0]));
+    if (!alloc)
+        return kfd_fail(-ENOMEM, "no host memory for an allocation record");
+    if (vmm_lock_init(&alloc->lock, VMM_RANK_ALLOCATION) != 0) {
+        vmm_free_mem(alloc);
+        return kfd_fail(-ENOMEM, "no host memory for a lock");
+    }
+    alloc->vmm = vmm;
+    alloc->props = *props;
+    alloc->size = size;
+    atomic_init(&alloc->refs, 1);
+    *out = alloc;
+    return 0;
+}
+
+/* Runs under the handle table's lock, so the object cannot go away meanwhile. */
+static bool take_ref(void *object)
+{
+    struct vmm_alloc *alloc = object;
+    unsigned refs = atomic_load(&alloc->refs);
+
+    while (refs != 0) {
+        if (atomic_compare_exchange_weak(&alloc->refs, &refs, refs + 1))
+            return true;
+    }
+    return false;
+}
+
+int vmm_alloc_get(struct vmm *vmm, const char *call, vmm_handle handle, struct vmm_alloc **out)
+{
+    *out = vmm_handles_get(&vmm->handles, handle, take_ref);
+    if (!*out)
+        return kfd_fail(-EINVAL, "%s: handle 0x%llx names no live allocation", call,
+                        (unsigned long long)handle);
+    return 0;
+}
+
+void vmm_alloc_ref(struct vmm_alloc *alloc)
+{
+    atomic_fetch_add(&alloc->refs, 1);
+}
+
+void vmm_alloc_delete(struct vmm_alloc *alloc)
+{
+    vmm_lock_destroy(&alloc->lock);
+    vmm_free_mem(alloc);
+}
+
+static int alloc_destroy(struct vmm_alloc *alloc)
+{
+    struct vmm *vmm = alloc->vmm;
+
+    if (alloc->handle)
+        return vmm->engine->destroy(alloc);
+    return kfd_mem_free(vmm->kfd, alloc->kfd_handle);
+}
+
+void vmm_alloc_put(struct vmm_alloc *alloc)
+{
+    struct vmm *vmm = alloc->vmm;
+
+    if (atomic_fetch_sub(&alloc->refs, 1) != 1)
+        return;
+    if (alloc->handle) {
+        vmm_handles_remove(&vmm->handles, alloc->handle);
+        atomic_fetch_sub(&vmm->n_alloc, 1);
+        atomic_fetch_sub(&vmm->alloc_bytes, alloc->size);
+    }
+    if (alloc_destroy(alloc) == 0) {
+        vmm_alloc_delete(alloc);
+        return;
+    }
+    vmm_lock_acquire(&vmm->log_lock);
+    alloc->next_zombie = vmm->zombies;
+    vmm->zombies = alloc;
+    vmm_lock_release(&vmm->log_lock);
+}
+
+void vmm_alloc_reap(struct vmm *vmm)
+{
+    struct vmm_alloc *list, *next;
+
+    vmm_lock_acquire(&vmm->log_lock);
+    list = vmm->zombies;
+    vmm->zombies = NULL;
+    vmm_lock_release(&vmm->log_lock);
+    for (; list; list = next) {
+        next = list->next_zombie;
+        if (alloc_destroy(list) == 0) {
+            vmm_alloc_delete(list);
+            continue;
+        }
+        vmm_lock_acquire(&vmm->log_lock);
+        list->next_zombie = vmm->zombies;
+        vmm->zombies = list;
+        vmm_lock_release(&vmm->log_lock);
+    }
+}
+
+uint32_t vmm_alloc_flags(const struct vmm_alloc *alloc)
+{
+    uint32_t flags = KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE | KFD_MEM_NO_SUBSTITUTE;
+
+    if (alloc->props.location == VMM_LOCATION_HOST)
+        flags |= KFD_MEM_GTT | KFD_MEM_COHERENT;
+    else
+        flags |= KFD_MEM_VRAM;
+    if (alloc->props.location == VMM_LOCATION_DEVICE &&
+        kfd_device_info(vmm_alloc_owner(alloc))->large_bar)
+        flags |= KFD_MEM_PUBLIC;
+    if (alloc->props.uncached)
+        flags |= KFD_MEM_UNCACHED | KFD_MEM_COHERENT;
+    return flags;
+}
+
+uint64_t vmm_alloc_reach(const struct vmm_alloc *alloc)
+{
+    const struct vmm *vmm = alloc->vmm;
+
+    if (alloc->props.location == VMM_LOCATION_HOST)
+        return vmm->device_count == 64 ? UINT64_MAX : vmm_bit(vmm->device_count) - 1;
+    return vmm->reach[alloc->props.device];
+}
+
+bool vmm_alloc_host_visible(const struct vmm_alloc *alloc)
+{
+    const struct kfd_device_info *info = kfd_device_info(vmm_alloc_owner(alloc));
+
+    return alloc->props.location == VMM_LOCATION_HOST || info->large_bar || info->apu;
+}
+
+static int export_fd(struct vmm_alloc *alloc, int *fd)
+{
+    if (alloc->handle)
+        return alloc->vmm->engine->export_fd(alloc, fd);
+    return kfd_dmabuf_export(alloc->vmm->kfd, alloc->kfd_handle, fd);
+}
+
+static int view_map(struct vmm *vmm, void *fixed, uint64_t len, int prot, int fd, uint64_t offset,
+                    struct vmm_view *view)
+{
+    int flags = MAP_SHARED | (fixed ? MAP_FIXED : 0);
+    int err;
+
+    err = vmm->sys->ops->map_pages(vmm->sys, fixed, len, prot, flags, fd, offset, &view->base);
+    if (err)
+        return kfd_fail(err, "mmap of %llu bytes for the CPU failed with %d",
+                        (unsigned long long)len, -err);
+    view->len = len;
+    vmm->sys->ops->advise_pages(vmm->sys, view->base, len, MADV_DONTFORK);
+    return 0;
+}
+
+int vmm_alloc_view(struct vmm_alloc *alloc, uint64_t offset, uint64_t size, int prot, void *fixed,
+                   struct vmm_view *view)
+{
+    struct vmm *vmm = alloc->vmm;
+    uint64_t skip = offset & (vmm->granule - 1);
+    int fd, err;
+
+    /* The render node maps a BO only from its start (T17), so its prefix serves an inner range when
+     * the address is free to choose; a dma-buf serves any range but costs an export. */
+    if (alloc->mmap_offset && (offset == 0 || !fixed)) {
+        err = view_map(vmm, fixed, offset + size, prot, kfd_device_drm_fd(vmm_alloc_owner(alloc)),
+                       alloc->mmap_offset, view);
+        if (!err)
+            view->at = (char *)view->base + offset;
+        return err;
+    }
+    err = export_fd(alloc, &fd);
+    if (err)
+        return err;
+    err = view_map(vmm, fixed, size + skip, prot, fd, offset - skip, view);
+    if (!err)
+        view->at = (char *)view->base + skip;
+    vmm->sys->ops->close_fd(vmm->sys, fd);
+    return err;
+}
+
+void vmm_alloc_unview(struct vmm *vmm, const struct vmm_view *view)
+{
+    vmm->sys->ops->unmap_pages(vmm->sys, view->base, view->len);
+}
+
+int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vmm_handle *handle)
+{
+    struct vmm_alloc *alloc;
+    int err;
+
+    err = vmm_need_engine(vmm, "create");
+    if (err)
+        return err;
+    if (props->device >= vmm->device_count)
+        return kfd_fail(-ENODEV, "create: device %u of %u", props->device, vmm->device_count);
+    if (size == 0 || !vmm_aligned(size, vmm->granule))
+        return kfd_fail(-EINVAL, "create: size 0x%llx is not a multiple of 0x%llx",
+                        (unsigned long long)size, (unsigned long long)vmm->granule);
+    vmm_alloc_reap(vmm);
+    err = vmm_alloc_new(vmm, props, size, &alloc);
+    if (err)
+        return err;
+    alloc->props.imported = false;
+    err = vmm_handles_add(&vmm->handles, alloc, &alloc->handle);
+    if (err) {
+        err = kfd_fail(err, "create: no host memory for a handle");
+        goto fail_alloc;
+    }
+    err = vmm->engine->create(alloc, vmm_alloc_flags(alloc));
+    if (err) {
+        err = kfd_fail_in(err, "create: 0x%llx bytes on device %u", (unsigned long long)size,
+                          props->device);
+        goto fail_handle;
+    }
+    atomic_store(&alloc->users, 1);
+    atomic_fetch_add(&vmm->n_alloc, 1);
+    atomic_fetch_add(&vmm->alloc_bytes, size);
+    *handle = alloc->handle;
+    return 0;
+
+fail_handle:
+    vmm_handles_remove(&vmm->handles, alloc->handle);
+fail_alloc:
+    vmm_alloc_delete(alloc);
+    return err;
+}
+
+int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handle)
+{
+    struct vmm_props props = {.imported = true};
+    struct kfd_dmabuf_info info;
+    struct vmm_alloc *alloc;
+    int err;
+
+    err = vmm_need_engine(vmm, "import");
+    if (err)
+        return err;
+    vmm_alloc_reap(vmm);
+    err = kfd_dmabuf_info(vmm->kfd, fd, &info);
+    if (err == -EBADF)
+        err = -EINVAL;
+    if (err)
+        return kfd_fail_in(err, "import: descriptor %d", fd);
+    if (!info.owner)
+        return kfd_fail(-EINVAL, "import: descriptor %d: its gpu_id %u is not open here", fd,
+                        info.gpu_id);
+    props.device = kfd_device_info(info.owner)->index;
+    props.location = (info.flags & KFD_MEM_VRAM) ? VMM_LOCATION_DEVICE : VMM_LOCATION_HOST;
+    for (int i = 0; tag && i < 4; i++)
+        props.tag[i] = tag[i];
+    err = vmm_alloc_new(vmm, &props, info.size, &alloc);
+    if (err)
+        return err;
+    err = vmm_handles_add(&vmm->handles, alloc, &alloc->handle);
+    if (err) {
+        err = kfd_fail(err, "import: no host memory for a handle");
+        goto fail_alloc;
+    }
+    err = vmm->engine->import(alloc, fd);
+    if (err) {
+        err = kfd_fail_in(err, "import: descriptor %d", fd);
+        goto fail_handle;
+    }
+    atomic_store(&alloc->users, 1);
+    atomic_fetch_add(&vmm->n_alloc, 1);
+    atomic_fetch_add(&vmm->alloc_bytes, info.size);
+    *handle = alloc->handle;
+    return 0;
+
+fail_handle:
+    vmm_handles_remove(&vmm->handles, alloc->handle);
+fail_alloc:
+    vmm_alloc_delete(alloc);
+    return err;
+}
+
+int vmm_release(struct vmm *vmm, vmm_handle handle)
+{
+    struct vmm_alloc *alloc;
+    unsigned users;
+    int err;
+
+    err = vmm_alloc_get(vmm, "release", handle, &alloc);
+    if (err)
+        return err;
+    users = atomic_load(&alloc->users);
+    while (users != 0 && !atomic_compare_exchange_weak(&alloc->users, &users, users - 1))
+        ;
+    if (users == 0)
+        err = kfd_fail(-EINVAL, "release: handle 0x%llx has no user reference left",
+                       (unsigned long long)handle);
+    else
+        vmm_alloc_put(alloc);
+    vmm_alloc_put(alloc);
+    vmm_alloc_reap(vmm);
+    return err;
+}
+
+int vmm_get_props(struct vmm *vmm, vmm_handle handle, struct vmm_props *props, uint64_t *size)
+{
+    struct vmm_alloc *alloc;
+    int err;
+
+    err = vmm_alloc_get(vmm, "properties", handle, &alloc);
+    if (err)
+        return err;
+    if (props)
+        *props = alloc->props;
+    if (size)
+        *size = alloc->size;
+    vmm_alloc_put(alloc);
+    return 0;
+}
+
+int vmm_alloc_export(struct vmm_alloc *alloc, int *fd)
+{
+    if (alloc->props.imported)
+        return kfd_fail(-EINVAL, "export: handle 0x%llx is an import",
+                        (unsigned long long)alloc->handle);
+    return export_fd(alloc, fd);
+}
+
+int vmm_export(struct vmm *vmm, vmm_handle handle, int *fd)
+{
+    struct vmm_alloc *alloc;
+    int err, got;
+
+    err = vmm_alloc_get(vmm, "export", handle, &alloc);
+    if (err)
+        return err;
+    err = vmm_alloc_export(alloc, &got);
+    vmm_alloc_put(alloc);
+    if (!err)
+        *fd = got;
+    return err;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "vmm/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "kfd/poison.h"
+
+static const struct {
+    const struct vmm_engine_ops *ops;
+    bool needs_cap;
+    enum kfd_cap cap;
+} engines[] = {
+    {&vmm_engine_drm, true, KFD_CAP_GEM_VA},
+    {&vmm_engine_kfd, true, KFD_CAP_EXPORT_DMABUF},
+    {&vmm_engine_gem, false, 0},
+};
+
+#define ENGINE_COUNT (sizeof(engines) / sizeof(engines[0]))
+
+const char *vmm_engine_name(enum vmm_engine engine)
+{
+    for (size_t i = 0; i < ENGINE_COUNT; i++) {
+        if (engines[i].ops->id == engine)
+            return engines[i].ops->name;
+    }
+    return engine == VMM_ENGINE_AUTO ? "auto" : "none";
+}
+
+static void note_missing(struct vmm *vmm, enum kfd_cap cap)
+{
+    struct kfd_cap_info info;
+    uint32_t major, minor;
+    size_t len = 0;
+
+    while (vmm->reason[len] != '\0')
+        len++;
+    kfd_cap_info(vmm->kfd, cap, &info);
+    kfd_version(vmm->kfd, &major, &minor);
+    if (len == 0)
+        snprintf(vmm->reason, sizeof(vmm->reason), "KFD %u.%u lacks %s", major, minor, info.name);
+    else
+        snprintf(vmm->reason + len, sizeof(vmm->reason) - len, " and %s", info.name);
+}
+
+int vmm_engine_choose(struct vmm *vmm, enum vmm_engine wanted)
+{
+    if (vmm->device_count == 0) {
+        snprintf(vmm->reason, sizeof(vmm->reason), "no usable GPU");
+        return 0;
+    }
+    for (size_t i = 0; i < ENGINE_COUNT && !vmm->engine; i++) {
+        if (engines[i].needs_cap && !kfd_has(vmm->kfd, engines[i].cap)) {
+            note_missing(vmm, engines[i].cap);
+            if (wanted == engines[i].ops->id)
+                return kfd_fail(-EOPNOTSUPP, "engine %s: %s", engines[i].ops->name, vmm->reason);
+            continue;
+        }
+        if (wanted == VMM_ENGINE_AUTO || wanted == engines[i].ops->id)
+            vmm->engine = engines[i].ops;
+    }
+    if (!vmm->engine && wanted != VMM_ENGINE_NONE)
+        return kfd_fail(-EINVAL, "engine %d is not known", (int)wanted);
+    if (wanted != VMM_ENGINE_AUTO && vmm->reason[0] == '\0' && wanted != VMM_ENGINE_DRM)
+        snprintf(vmm->reason, sizeof(vmm->reason), "engine %s was asked for",
+                 vmm_engine_name(wanted));
+    return 0;
+}
+
+int vmm_engine_alloc(struct vmm_alloc *alloc, uint32_t flags, int *fd)
+{
+    struct vmm *vmm = alloc->vmm;
+    uint64_t handle;
+    int err;
+
+    err =
+        kfd_mem_alloc(vmm_alloc_owner(alloc), 0, alloc->size, flags, &handle, &alloc->mmap_offset);
+    if (err)
+        return err;
+    err = kfd_dmabuf_export(vmm->kfd, handle, fd);
+    if (err) {
+        kfd_mem_free(vmm->kfd, handle);
+        return err;
+    }
+    alloc->kfd_handle = handle;
+    alloc->has_kfd = true;
+    return 0;
+}
+
+static uint32_t list_devices(const struct vmm *vmm, uint64_t mask, struct kfd_device **devices)
+{
+    uint32_t n = 0;
+
+    for (; mask; mask &= mask - 1)
+        devices[n++] = vmm->devices[__builtin_ctzll(mask)];
+    return n;
+}
+
+int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices)
+{
+    struct kfd_device *list[KFD_MAX_DEVICES];
+    uint32_t n = list_devices(vmm, devices, list), done = 0;
+    int err = kfd_mem_map(vmm->kfd, kfd_handle, list, n, &done);
+
+    if (err && done)
+        kfd_mem_unmap(vmm->kfd, kfd_handle, list, done, NULL);
+    return err;
+}
+
+int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices)
+{
+    struct kfd_device *list[KFD_MAX_DEVICES];
+    uint32_t n = list_devices(vmm, devices, list), done = 0;
+    int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &done);
+
+    if (err && done)
+        kfd_mem_map(vmm->kfd, kfd_handle, list, done, NULL);
+    return err;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "vmm/map.h"
+
+#include <errno.h>
+
+#include "vmm/plan.h"
+
+#include "kfd/poison.h"
+
+static int check_part(const struct vmm_alloc *alloc, uint64_t size, uint64_t offset)
+{
+    struct vmm *vmm = alloc->vmm;
+
+    if (!vmm_aligned(offset, vmm->granule))
+        return kfd_fail(-EINVAL, "map: offset 0x%llx is not a multiple of 0x%llx",
+                        (unsigned long long)offset, (unsigned long long)vmm->granule);
+    if (offset > alloc->size || size > alloc->size - offset)
+        return kfd_fail(
+            -EINVAL, "map: offset 0x%llx + size 0x%llx is beyond the handle's 0x%llx bytes",
+            (unsigned long long)offset, (unsigned long long)size, (unsigned long long)alloc->size);
+    if (!(vmm->engine->can & VMM_CAN_OFFSET) && (offset != 0 || size != alloc->size))
+        return kfd_fail(-EOPNOTSUPP, "map: a part of a handle needs engine drm (%s)", vmm->reason);
+    return 0;
+}
+
+int vmm_map(struct vmm *vmm, uint64_t va, uint64_t size, uint64_t offset, vmm_handle handle)
+{
+    struct vmm_mapping *map = NULL;
+    struct vmm_resv *resv = NULL;
+    struct vmm_alloc *alloc;
+    int err;
+
+    err = vmm_need_engine(vmm, "map");
+    if (!err)
+        err = vmm_check_range(vmm, "map", va, size);
+    if (!err)
+        err = vmm_alloc_get(vmm, "map", handle, &alloc);
+    if (err)
+        return err;
+    err = check_part(alloc, size, offset);
+    if (err)
+        goto fail;
+    map = vmm_calloc(1, sizeof(*map));
+    if (!map) {
+        err = kfd_fail(-ENOMEM, "map: no host memory for a mapping record");
+        goto fail;
+    }
+    map->va = va;
+    map->size = size;
+    map->offset = offset;
+    map->alloc = alloc;
+    map->id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    err = vmm_resv_lock_range(vmm, "map", va, size, &resv);
+    if (err)
+        goto fail;
+    if (vmm_maptab_insert(&resv->maps, map) != 0) {
+        err = kfd_fail(-EINVAL, "map: " VMM_RANGE " overlaps the mapping at 0x%llx",
+                       VMM_RANGE_ARGS(va, size),
+                       (unsigned long long)vmm_maptab_first_in(&resv->maps, va, size)->va);
+        goto fail;
+    }
+    atomic_fetch_add(&alloc->maps, 1);
+    atomic_fetch_add(&vmm->n_map, 1);
+    atomic_fetch_add(&vmm->map_bytes, size);
+    vmm_resv_unlock(resv);
+    return 0;
+
+fail:
+    if (resv)
+        vmm_resv_unlock(resv);
+    vmm_free_mem(map);
+    vmm_alloc_put(alloc);
+    return err;
+}
+
+void vmm_map_remove(struct vmm_resv *resv, struct vmm_mapping *map)
+{
+    struct vmm *vmm = resv->vmm;
+
+    vmm_maptab_remove(&resv->maps, map);
+    atomic_fetch_sub(&vmm->n_map, 1);
+    atomic_fetch_sub(&vmm->map_bytes, map->size);
+    atomic_fetch_sub(&map->alloc->maps, 1);
+    vmm_alloc_put(map->alloc);
+    vmm_free_mem(map);
+}
+
+int vmm_map_remove_range(struct vmm_resv *resv, const char *call, uint64_t va, uint64_t size,
+                         uint64_t count)
+{
+    static const struct vmm_rights none;
+    struct vmm_mapping *map, *next;
+    struct vmm_plan plan;
+    int err;
+
+    err = vmm_plan_init(&plan, resv, count);
+    if (err)
+        return kfd_fail_in(err, "%s", call);
+    for (map = vmm_maptab_first_in(&resv->maps, va, size); map && map->va - va < size;
+         map = vmm_maptab_next(map))
+        vmm_plan_add(&plan, map, &none, VMM_PROT_NONE);
+    err = vmm_plan_run(&plan, call);
+    vmm_plan_fini(&plan);
+    if (err)
+        return err;
+    for (map = vmm_maptab_first_in(&resv->maps, va, size); map && map->va - va < size; map = next) {
+        next = vmm_maptab_next(map);
+        vmm_map_remove(resv, map);
+    }
+    return 0;
+}
+
+int vmm_unmap(struct vmm *vmm, uint64_t va, uint64_t size)
+{
+    struct vmm_resv *resv;
+    uint64_t count, bad;
+    int err;
+
+    err = vmm_need_engine(vmm, "unmap");
+    if (err)
+        return err;
+    if (size == 0)
+        return kfd_fail(-EINVAL, "unmap: size is 0");
+    err = vmm_resv_lock_range(vmm, "unmap", va, size, &resv);
+    if (err)
+        return err;
+    switch (vmm_maptab_cover(&resv->maps, va, size, &count, &bad)) {
+    case VMM_COVER_WHOLE:
+    case VMM_COVER_HOLES:
+        err = vmm_map_remove_range(resv, "unmap", va, size, count);
+        break;
+    case VMM_COVER_NONE:
+        err = kfd_fail(-EINVAL, "unmap: nothing is mapped in " VMM_RANGE, VMM_RANGE_ARGS(va, size));
+        break;
+    case VMM_COVER_CUT:
+        err = kfd_fail(-EINVAL, "unmap: " VMM_RANGE " cuts the mapping at 0x%llx",
+                       VMM_RANGE_ARGS(va, size), (unsigned long long)bad);
+        break;
+    }
+    vmm_resv_unlock(resv);
+    if (!err)
+        vmm_alloc_reap(vmm);
+    return err;
+}

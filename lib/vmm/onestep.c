@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One-step memory: ALLOC at its final address and one MAP for every device that can reach it. It is
+ * a reservation with one mapping, so that look-ups, copies and pictures need no second kind of
+ * object.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "vmm/engine.h"
+#include "vmm/host.h"
+#include "vmm/map.h"
+
+#include "kfd/poison.h"
+
+/* Gives the reserved range its memory, page tables and, for host memory, the CPU's view. */
+static int fill(struct vmm_mapping *map)
+{
+    struct vmm_alloc *alloc = map->alloc;
+    struct vmm *vmm = alloc->vmm;
+    struct vmm_view view;
+    int err;
+
+    err = kfd_mem_alloc(vmm_alloc_owner(alloc), map->va, map->size, vmm_alloc_flags(alloc),
+                        &alloc->kfd_handle, &alloc->mmap_offset);
+    if (err)
+        return err;
+    alloc->has_kfd = true;
+    map->kfd_handle = alloc->kfd_handle;
+    err = vmm_engine_map(vmm, map->kfd_handle, vmm_alloc_reach(alloc));
+    if (err || alloc->props.location != VMM_LOCATION_HOST)
+        return err;
+    err = vmm_alloc_view(alloc, 0, map->size, PROT_READ | PROT_WRITE, (void *)(uintptr_t)map->va,
+                         &view);
+    if (err)
+        vmm_engine_unmap(vmm, map->kfd_handle, vmm_alloc_reach(alloc));
+    return err;
+}
+
+int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uint64_t *va)
+{
+    struct vmm_mapping *map = NULL;
+    struct vmm_alloc *alloc;
+    struct vmm_resv *resv;
+    uint64_t reach;
+    int err;
+
+    if (props->device >= vmm->device_count)
+        return kfd_fail(-ENODEV, "alloc: device %u of %u", props->device, vmm->device_count);
+    if (size == 0 || size > UINT64_MAX - vmm->granule)
+        return kfd_fail(size ? -ENOMEM : -EINVAL, "alloc: size 0x%llx", (unsigned long long)size);
+    size = (size + vmm->granule - 1) & ~(vmm->granule - 1);
+    vmm_alloc_reap(vmm);
+    err = vmm_alloc_new(vmm, props, size, &alloc);
+    if (err)
+        return err;
+    err = vmm_resv_new(vmm, size, 0, 0, &resv);
+    if (err)
+        goto fail_alloc;
+    map = vmm_calloc(1, sizeof(*map));
+    if (!map) {
+        err = kfd_fail(-ENOMEM, "no host memory for a mapping record");
+        goto fail_resv;
+    }
+    map->va = vmm_resv_base(resv);
+    map->size = size;
+    map->alloc = alloc;
+    map->id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    err = fill(map);
+    if (err)
+        goto fail_map;
+    reach = vmm_alloc_reach(alloc);
+    map->read_mask = map->write_mask = reach;
+    map->host_prot = props->location == VMM_LOCATION_HOST ? VMM_PROT_READ_WRITE : VMM_PROT_NONE;
+    resv->one_step = true;
+    vmm_maptab_insert(&resv->maps, map);
+    atomic_fetch_add(&alloc->maps, 1);
+    atomic_fetch_add(&vmm->n_one, 1);
+    atomic_fetch_add(&vmm->one_bytes, size);
+    *va = map->va;
+    vmm_resv_publish(resv);
+    return 0;
+
+fail_map:
+    vmm_free_mem(map);
+fail_resv:
+    vmm_resv_drop(resv);
+fail_alloc:
+    if (alloc->has_kfd)
+        vmm_alloc_put(alloc);
+    else
+        vmm_alloc_delete(alloc);
+    return kfd_fail_in(err, "alloc: 0x%llx bytes on device %u", (unsigned long long)size,
+                       props->device);
+}
+
+/* Takes a one-step mapping from every device and the CPU. */
+static int empty(struct vmm *vmm, struct vmm_mapping *map)
+{
+    int err = vmm_engine_unmap(vmm, map->kfd_handle, map->read_mask);
+
+    if (err || !map->host_prot)
+        return err;
+    err = vmm_host_clear(vmm, map->va, map->size);
+    if (err)
+        vmm_engine_map(vmm, map->kfd_handle, map->read_mask);
+    return err;
+}
+
+int vmm_free(struct vmm *vmm, uint64_t va)
+{
+    struct vmm_resv *resv = vmm_resv_lock(vmm, va);
+    struct vmm_mapping *map;
+    struct vmm_alloc *alloc;
+    uint64_t size;
+    int err;
+
+    if (!resv)
+        return kfd_fail(-EINVAL, "free: 0x%llx is no address of this library",
+                        (unsigned long long)va);
+    if (!resv->one_step || va != vmm_resv_base(resv)) {
+        err = kfd_fail(-EINVAL, "free: 0x%llx is not the start of one-step memory",
+                       (unsigned long long)va);
+        vmm_resv_unlock(resv);
+        return err;
+    }
+    map = vmm_maptab_at(&resv->maps, va);
+    err = empty(vmm, map);
+    if (err) {
+        vmm_resv_unlock(resv);
+        return kfd_fail_in(err, "free: 0x%llx", (unsigned long long)va);
+    }
+    alloc = map->alloc;
+    size = map->size;
+    vmm_maptab_remove(&resv->maps, map);
+    vmm_free_mem(map);
+    atomic_fetch_sub(&vmm->n_one, 1);
+    atomic_fetch_sub(&vmm->one_bytes, size);
+    atomic_fetch_sub(&alloc->maps, 1);
+    vmm_alloc_put(alloc);
+    vmm_resv_retire(resv);
+    return 0;
+}

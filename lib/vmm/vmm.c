@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "vmm/vmm.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "vmm/engine.h"
+#include "vmm/map.h"
+#include "vmm/resv.h"
+
+#include "kfd/poison.h"
+
+/* GEM_VA on Linux 6.1 refuses what lies below 2 MiB; user addresses end at 2^47. */
+#define LOWEST_VA 0x200000ull
+#define HIGHEST_VA (1ull << 47)
+
+int vmm_need_engine(const struct vmm *vmm, const char *call)
+{
+    if (vmm->engine)
+        return 0;
+    return kfd_fail(-EOPNOTSUPP, "%s: no memory mapping works here: %s", call, vmm->reason);
+}
+
+int vmm_check_range(const struct vmm *vmm, const char *call, uint64_t va, uint64_t size)
+{
+    if (size == 0 || !vmm_aligned(size, vmm->granule))
+        return kfd_fail(-EINVAL, "%s: size 0x%llx is not a multiple of 0x%llx", call,
+                        (unsigned long long)size, (unsigned long long)vmm->granule);
+    if (!vmm_aligned(va, vmm->granule))
+        return kfd_fail(-EINVAL, "%s: address 0x%llx is not a multiple of 0x%llx", call,
+                        (unsigned long long)va, (unsigned long long)vmm->granule);
+    if (size > UINT64_MAX - va)
+        return kfd_fail(-EINVAL, "%s: " VMM_RANGE " overflows", call, VMM_RANGE_ARGS(va, size));
+    return 0;
+}
+
+static void list_devices(struct vmm *vmm)
+{
+    vmm->device_count = kfd_device_count(vmm->kfd);
+    for (uint32_t d = 0; d < vmm->device_count; d++)
+        vmm->devices[d] = kfd_device_at(vmm->kfd, d);
+    for (uint32_t owner = 0; owner < vmm->device_count; owner++) {
+        for (uint32_t d = 0; d < vmm->device_count; d++) {
+            if (kfd_can_access(vmm->devices[d], vmm->devices[owner]))
+                vmm->reach[owner] |= vmm_bit(d);
+        }
+    }
+}
+
+/* One address means the same to the CPU and every device, so only what all of them reach is used.
+ */
+static int open_space(struct vmm *vmm)
+{
+    uint64_t low = LOWEST_VA, high = HIGHEST_VA;
+    int err;
+
+    for (uint32_t d = 0; d < vmm->device_count; d++) {
+        const struct kfd_device_info *info = kfd_device_info(vmm->devices[d]);
+
+        if (info->va_base > low)
+            low = info->va_base;
+        if (info->va_limit < high - 1)
+            high = info->va_limit + 1;
+    }
+    low = (low + vmm->granule - 1) & ~(vmm->granule - 1);
+    high &= ~(vmm->granule - 1);
+    if (low >= high)
+        return kfd_fail(-EOPNOTSUPP, "the devices' apertures have no address in common");
+    err = vmm_space_init(&vmm->space, vmm->sys, low, high, vmm->granule);
+    vmm->space_ready = err == 0;
+    return err;
+}
+
+static uint64_t granule(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+
+    return page > (long)KFD_PAGE_SIZE ? (uint64_t)page : KFD_PAGE_SIZE;
+}
+
+int vmm_open(struct kfd *kfd, const struct vmm_options *options, struct vmm **out)
+{
+    struct vmm *vmm = vmm_calloc(1, sizeof(*vmm));
+    uint64_t wanted = 0;
+    int err;
+
+    if (!vmm)
+        return kfd_fail(-ENOMEM, "no host memory for a vmm");
+    vmm->kfd = kfd;
+    vmm->sys = kfd_get_sys(kfd);
+    vmm->granule = vmm->granularity = granule();
+    if (options && options->size >= sizeof(*options))
+        wanted = options->min_granularity;
+    if (wanted & (wanted - 1)) {
+        err = kfd_fail(-EINVAL, "minimum granularity 0x%llx is not a power of two",
+                       (unsigned long long)wanted);
+        goto fail;
+    }
+    if (wanted > vmm->granularity)
+        vmm->granularity = wanted;
+    err = vmm_lock_init(&vmm->space_lock, VMM_RANK_SPACE);
+    if (err)
+        goto fail;
+    err = vmm_lock_init(&vmm->log_lock, VMM_RANK_LOG);
+    if (err)
+        goto fail_space_lock;
+    err = vmm_handles_init(&vmm->handles, VMM_HANDLE_TAG);
+    if (err)
+        goto fail_log_lock;
+    list_devices(vmm);
+    err = vmm_engine_choose(vmm, options ? options->engine : VMM_ENGINE_AUTO);
+    if (!err && vmm->device_count)
+        err = open_space(vmm);
+    if (err)
+        goto fail_handles;
+    *out = vmm;
+    return 0;
+
+fail_handles:
+    vmm_handles_fini(&vmm->handles);
+fail_log_lock:
+    vmm_lock_destroy(&vmm->log_lock);
+fail_space_lock:
+    vmm_lock_destroy(&vmm->space_lock);
+fail:
+    vmm_free_mem(vmm);
+    return err;
+}
+
+static void close_resv(struct vmm_resv *resv)
+{
+    uint64_t va = vmm_resv_base(resv), size = resv->space.size;
+    struct vmm *vmm = resv->vmm;
+
+    if (resv->one_step) {
+        vmm_free(vmm, va);
+        return;
+    }
+    if (resv->maps.count)
+        vmm_unmap(vmm, va, size);
+    vmm_address_free(vmm, va, size);
+}
+
+static int release_all(void *arg, uint64_t handle, void *object)
+{
+    struct vmm_alloc **list = arg;
+    struct vmm_alloc *alloc = object;
+
+    (void)handle;
+    alloc->next_zombie = *list;
+    *list = alloc;
+    return 0;
+}
+
+void vmm_close(struct vmm *vmm)
+{
+    struct vmm_alloc *list = NULL, *next;
+    struct vmm_space_node *node, *after;
+
+    if (!vmm || !kfd_is_owner(vmm->kfd))
+        return;
+    for (node = vmm->space_ready ? vmm_space_first(&vmm->space) : NULL; node; node = after) {
+        after = vmm_space_next(node);
+        close_resv(vmm_resv_of(node));
+    }
+    vmm_handles_each(&vmm->handles, release_all, &list);
+    for (; list; list = next) {
+        unsigned users = atomic_exchange(&list->users, 0);
+
+        next = list->next_zombie;
+        while (users--)
+            vmm_alloc_put(list);
+    }
+    vmm_alloc_reap(vmm);
+    if (vmm->space_ready)
+        vmm_space_fini(&vmm->space);
+    vmm_handles_fini(&vmm->handles);
+    vmm_lock_destroy(&vmm->log_lock);
+    vmm_lock_destroy(&vmm->space_lock);
+    vmm_free_mem(vmm);
+}
+
+struct kfd *vmm_kfd(struct vmm *vmm)
+{
+    return vmm->kfd;
+}
+
+enum vmm_engine vmm_engine(const struct vmm *vmm)
+{
+    return vmm->engine ? vmm->engine->id : VMM_ENGINE_NONE;
+}
+
+uint32_t vmm_engine_can(const struct vmm *vmm)
+{
+    return vmm->engine ? vmm->engine->can : 0;
+}
+
+const char *vmm_engine_reason(const struct vmm *vmm)
+{
+    return vmm->reason;
+}
+
+uint64_t vmm_min_granularity(const struct vmm *vmm)
+{
+    return vmm->granularity;
+}
+
+uint64_t vmm_recommended_granularity(const struct vmm *vmm)
+{
+    return vmm->granularity > KFD_HUGE_PAGE_SIZE ? vmm->granularity : KFD_HUGE_PAGE_SIZE;
+}
