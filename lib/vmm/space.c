@@ -469,9 +469,13 @@ void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n)
             return;
         }
         /* The kernel may refuse to split its own mapping; then the range stays with us. */
+        vmm_tree_remove(&s->arenas, &arena->node);
+        s->arena_count--;
         arena->hinted = false;
+        add_arena(s, n->base, n->size, arena, n->spare);
+    } else {
+        add_hole(s, n->base, n->size, n->spare);
     }
-    add_hole(s, n->base, n->size, n->spare);
     n->spare = NULL;
 }
 
@@ -530,7 +534,7 @@ int vmm_space_validate(const struct vmm_space *s)
     const struct vmm_hole *hole = vmm_holes_first(&s->holes);
     const struct vmm_space_node *n = vmm_space_first(s);
     const struct vmm_tree_node *it;
-    uint64_t end = s->low;
+    const struct vmm_arena *below = NULL;
     uint64_t count = 0;
     int err;
 
@@ -541,10 +545,15 @@ int vmm_space_validate(const struct vmm_space *s)
     vmm_tree_for_each (it, &s->arenas) {
         const struct vmm_arena *arena = arena_of(it);
 
+        uint64_t end = below ? below->base + below->size : s->low;
+
         if (arena->base < end || arena->size == 0 || arena->base + arena->size > s->high)
             return kfd_fail(-EUCLEAN, "space: the arena at 0x%llx is out of place",
                             (unsigned long long)arena->base);
-        end = arena->base + arena->size;
+        if (below && arena->base == end && !arena->hinted && !below->hinted)
+            return kfd_fail(-EUCLEAN, "space: the arena at 0x%llx touches the one below",
+                            (unsigned long long)arena->base);
+        below = arena;
         count++;
         err = check_arena(arena, &hole, &n);
         if (err)

@@ -72,6 +72,20 @@ static void test_get_takes_under_the_lock_and_remove_returns_the_object(void **s
     assert_int_equal(vmm_handles_count(&table), 0);
 }
 
+static bool refuse(void *object)
+{
+    return false;
+}
+
+static void test_take_may_refuse_a_dying_object(void **state)
+{
+    uint64_t handle = add(&objects[3]);
+
+    assert_null(vmm_handles_get(&table, handle, refuse));
+    assert_int_equal(vmm_handles_count(&table), 1);
+    assert_ptr_equal(vmm_handles_remove(&table, handle), &objects[3]);
+}
+
 static void test_stale_handle_is_nothing(void **state)
 {
     uint64_t handle = add(&objects[0]);
@@ -362,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_tag_zero_is_refused),
         cmocka_unit_test_setup_teardown(test_get_takes_under_the_lock_and_remove_returns_the_object,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(test_take_may_refuse_a_dying_object, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stale_handle_is_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_garbage_and_foreign_values_are_nothing, setup,
                                         teardown),

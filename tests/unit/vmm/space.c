@@ -265,6 +265,21 @@ static void test_freeing_never_fails_even_if_munmap_does(void **state)
     assert_int_equal(reserve(&b, 2 * MIB, 0, 0), hint);
 }
 
+static void test_ranges_that_stay_for_a_failed_munmap_are_one_arena(void **state)
+{
+    uint64_t hint = quiet_range(64 * MIB);
+    static struct vmm_space_node a, b;
+
+    reserve(&a, 4 * MIB, 0, hint);
+    reserve(&b, 4 * MIB, 0, hint + 4 * MIB);
+    assert_int_equal(vmm_space_arenas(&space), 2);
+    pages.fail_unmap = true;
+    release(&b);
+    release(&a);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    assert_int_equal(reserve(&b, 8 * MIB, 0, 0), hint);
+}
+
 /* Restricts the space to `size` bytes of address space of its own, with small steps. */
 static uint64_t restrict_space(uint64_t size, uint64_t step)
 {
@@ -762,6 +777,7 @@ int main(void)
         TEST(test_useless_hint_falls_back),
         TEST(test_hint_outside_makes_an_arena_that_goes_with_it),
         TEST(test_freeing_never_fails_even_if_munmap_does),
+        TEST(test_ranges_that_stay_for_a_failed_munmap_are_one_arena),
         TEST(test_hint_over_the_end_of_an_arena),
         TEST(test_arenas_that_touch_are_one),
         TEST(test_range_that_fits_only_across_an_arenas_end_is_found),

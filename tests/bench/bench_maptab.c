@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Mapping, finding, walking and unmapping in one reservation with many mappings. */
+#include "vmm/maptab.h"
+
+#include "bench.h"
+
+#define SLOT ((uint64_t)2 << 20)
+#define BASE ((uint64_t)1 << 40)
+#define RUN 16u /* mappings of a range that is looked at */
+
+static struct bench bench;
+
+static void insert(struct vmm_maptab *t, struct vmm_mapping *m)
+{
+    if (vmm_maptab_insert(t, m)) {
+        fprintf(stderr, "bench_maptab: overlap\n");
+        exit(1);
+    }
+}
+
+static void run(uint64_t count)
+{
+    struct vmm_mapping *mappings = calloc(count, sizeof(*mappings));
+    uint64_t state = 1, *order = bench_order(count, &state);
+    volatile uint64_t sink = 0;
+    struct vmm_maptab table;
+
+    if (!mappings)
+        exit(1);
+    vmm_maptab_init(&table);
+    for (uint64_t i = 0; i < count; i++) {
+        mappings[i].va = BASE + order[i] * SLOT; /* neighbours in address lie apart in memory */
+        mappings[i].size = SLOT;
+    }
+
+    bench_start(&bench, "maptab insert", count);
+    for (uint64_t i = 0; i + BENCH_BATCH <= count; i += BENCH_BATCH) {
+        bench_begin(&bench);
+        for (uint64_t k = i; k < i + BENCH_BATCH; k++)
+            insert(&table, &mappings[k]);
+        bench_end(&bench);
+    }
+    bench_print(&bench);
+
+    bench_start(&bench, "maptab at", count);
+    for (uint64_t i = 0; i + BENCH_BATCH <= count; i += BENCH_BATCH) {
+        bench_begin(&bench);
+        for (uint64_t k = i; k < i + BENCH_BATCH; k++)
+            sink += vmm_maptab_at(&table, BASE + bench_random(&state) % count * SLOT + 99)->size;
+        bench_end(&bench);
+    }
+    bench_print(&bench);
+
+    bench_start(&bench, "maptab cover of 16", count);
+    for (uint64_t i = 0; i + BENCH_BATCH <= count; i += BENCH_BATCH) {
+        bench_begin(&bench);
+        for (uint64_t k = 0; k < BENCH_BATCH; k++)
+            sink += vmm_maptab_cover(&table, BASE + bench_random(&state) % (count - RUN) * SLOT,
+                                     RUN * SLOT, NULL, NULL);
+        bench_end(&bench);
+    }
+    bench_print(&bench);
+
+    bench_start(&bench, "maptab remove + insert", count);
+    for (uint64_t i = 0; i + BENCH_BATCH <= count; i += BENCH_BATCH) {
+        bench_begin(&bench);
+        for (uint64_t k = i; k < i + BENCH_BATCH; k++) {
+            vmm_maptab_remove(&table, &mappings[k]);
+            insert(&table, &mappings[k]);
+        }
+        bench_end(&bench);
+    }
+    bench_print(&bench);
+
+    free(order);
+    free(mappings);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t most = bench_most(argc, argv);
+
+    for (size_t i = 0; i < BENCH_SIZES && bench_sizes[i] <= most; i++)
+        run(bench_sizes[i]);
+    return 0;
+}
