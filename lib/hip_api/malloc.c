@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* One-step memory: hipMalloc, pinned host memory, and their kin. */
+#include "hip_api/malloc.h"
+
+#include "hip_api/state.h"
+#include "hip_api/stream.h"
+#include "hip_api/thread.h"
+
+static hipError_t allocate(struct hip_state *state, enum vmm_location location, size_t size,
+                           unsigned int flags, bool uncached, void **ptr)
+{
+    struct vmm_props props = {
+        .location = location,
+        .device = (uint32_t)hip_thread()->device,
+        .uncached = uncached,
+    };
+    uint64_t granule = vmm_min_granularity(state->vmm), va;
+    hipError_t code;
+
+    if (size == 0) {
+        *ptr = NULL;
+        return hipSuccess;
+    }
+    if (size > UINT64_MAX - (granule - 1))
+        return hip_fail(hipErrorOutOfMemory, "size is 0x%zx", size);
+    props.tag[HIP_TAG_FLAGS] = flags;
+    props.tag[HIP_TAG_SIZE_LOW] = (uint32_t)size;
+    props.tag[HIP_TAG_SIZE_HIGH] = (uint32_t)(size >> 32);
+    code =
+        hip_from_errno(vmm_alloc(state->vmm, &props, (size + granule - 1) & ~(granule - 1), &va));
+    if (code == hipSuccess)
+        *ptr = (void *)(uintptr_t)va;
+    return code;
+}
+
+static hipError_t start_with_output(void **ptr, struct hip_state **state)
+{
+    hipError_t code = hip_start(state);
+
+    if (code == hipSuccess && !ptr)
+        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+    return code;
+}
+
+static hipError_t device_malloc(void **ptr, size_t size, unsigned int flags)
+{
+    struct hip_state *state;
+    hipError_t code = start_with_output(ptr, &state);
+
+    if (code != hipSuccess)
+        return code;
+    switch (flags) {
+    case hipDeviceMallocDefault:
+        return allocate(state, VMM_LOCATION_DEVICE, size, flags, false, ptr);
+    case hipDeviceMallocFinegrained:
+    case hipDeviceMallocUncached:
+        /* Memory that no cache holds is coherent at any grain. */
+        return allocate(state, VMM_LOCATION_DEVICE, size, flags, true, ptr);
+    case hipMallocSignalMemory:
+        return hip_fail(hipErrorNotSupported, "there are no signals here");
+    case hipDeviceMallocContiguous:
+        return hip_fail(hipErrorNotSupported, "contiguous memory cannot be asked for");
+    default:
+        return hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+    }
+}
+
+hipError_t hipMalloc(void **ptr, size_t size)
+{
+    HIP_RETURN(device_malloc(ptr, size, hipDeviceMallocDefault));
+}
+
+hipError_t hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags)
+{
+    HIP_RETURN(device_malloc(ptr, size, flags));
+}
+
+hipError_t hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
+{
+    hipError_t code = hip_check_stream(stream);
+
+    HIP_RETURN(code == hipSuccess ? device_malloc(ptr, size, hipDeviceMallocDefault) : code);
+}
+
+static hipError_t host_malloc(void **ptr, size_t size, unsigned int flags)
+{
+    const unsigned int known = hipHostMallocPortable | hipHostMallocMapped |
+                               hipHostMallocWriteCombined | hipHostMallocUncached |
+                               hipHostMallocNumaUser | hipHostMallocCoherent |
+                               hipHostMallocNonCoherent;
+    struct hip_state *state;
+    hipError_t code = start_with_output(ptr, &state);
+
+    if (code != hipSuccess)
+        return code;
+    if ((flags & ~known) != 0)
+        return hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+    if ((flags & hipHostMallocCoherent) && (flags & hipHostMallocNonCoherent))
+        return hip_fail(hipErrorInvalidValue, "flags is 0x%x: coherent and not", flags);
+    return allocate(state, VMM_LOCATION_HOST, size, flags, (flags & hipHostMallocUncached) != 0,
+                    ptr);
+}
+
+hipError_t hipHostMalloc(void **ptr, size_t size, unsigned int flags)
+{
+    HIP_RETURN(host_malloc(ptr, size, flags));
+}
+
+hipError_t hipHostAlloc(void **ptr, size_t size, unsigned int flags)
+{
+    HIP_RETURN(host_malloc(ptr, size, flags));
+}
+
+hipError_t hipMallocHost(void **ptr, size_t size)
+{
+    HIP_RETURN(host_malloc(ptr, size, hipHostMallocDefault));
+}
+
+hipError_t hipMemAllocHost(void **ptr, size_t size)
+{
+    HIP_RETURN(host_malloc(ptr, size, hipHostMallocDefault));
+}
+
+hipError_t hipMallocManaged(void **ptr, size_t size, unsigned int flags)
+{
+    struct hip_state *state;
+    hipError_t code = start_with_output(ptr, &state);
+
+    if (code == hipSuccess)
+        code = hip_fail(hipErrorNotSupported, "there is no managed memory here");
+    HIP_RETURN(code);
+}
+
+/* Device and host memory alike, as programs free the one with the call for the other. */
+static hipError_t free_memory(void *ptr)
+{
+    struct hip_state *state;
+    hipError_t code = hip_start(&state);
+
+    if (code != hipSuccess || !ptr)
+        return code;
+    return hip_from_errno(vmm_free(state->vmm, (uint64_t)(uintptr_t)ptr));
+}
+
+hipError_t hipFree(void *ptr)
+{
+    HIP_RETURN(free_memory(ptr));
+}
+
+hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
+{
+    hipError_t code = hip_check_stream(stream);
+
+    if (code == hipSuccess && !ptr)
+        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+    HIP_RETURN(code == hipSuccess ? free_memory(ptr) : code);
+}
+
+hipError_t hipHostFree(void *ptr)
+{
+    HIP_RETURN(free_memory(ptr));
+}
+
+hipError_t hipFreeHost(void *ptr)
+{
+    HIP_RETURN(free_memory(ptr));
+}
+
+/* Finds the host memory at ptr. */
+static hipError_t find_host(const void *ptr, struct vmm_range *range)
+{
+    struct hip_state *state;
+    hipError_t code = hip_start(&state);
+
+    if (code != hipSuccess)
+        return code;
+    vmm_query(state->vmm, (uint64_t)(uintptr_t)ptr, range);
+    if (range->kind != VMM_KIND_HOST)
+        return hip_fail(hipErrorInvalidValue, "no host memory of ours at 0x%llx",
+                        (unsigned long long)(uintptr_t)ptr);
+    return hipSuccess;
+}
+
+hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned int flags)
+{
+    struct vmm_range range;
+    hipError_t code;
+
+    if (!device || !host || flags != 0)
+        HIP_RETURN(hip_fail(hipErrorInvalidValue, "a NULL pointer, or flags is not 0"));
+    code = find_host(host, &range);
+    if (code == hipSuccess)
+        *device = host;
+    HIP_RETURN(code);
+}
+
+hipError_t hipHostGetFlags(unsigned int *flags, void *host)
+{
+    struct vmm_range range;
+    hipError_t code;
+
+    if (!flags || !host)
+        HIP_RETURN(hip_fail(hipErrorInvalidValue, "%s is NULL", flags ? "host" : "flags"));
+    code = find_host(host, &range);
+    if (code == hipSuccess)
+        *flags = range.props.tag[HIP_TAG_FLAGS];
+    HIP_RETURN(code);
+}
+
+hipError_t hipHostRegister(void *ptr, size_t size, unsigned int flags)
+{
+    struct hip_state *state;
+    hipError_t code = hip_start(&state);
+
+    if (code == hipSuccess && (!ptr || size == 0))
+        code = hip_fail(hipErrorInvalidValue, "ptr is NULL or size is 0");
+    if (code == hipSuccess)
+        code = hip_fail(hipErrorNotSupported, "pageable memory cannot be given to a GPU here: "
+                                              "use hipHostMalloc");
+    HIP_RETURN(code);
+}
+
+hipError_t hipHostUnregister(void *ptr)
+{
+    struct hip_state *state;
+    hipError_t code = hip_start(&state);
+
+    if (code == hipSuccess && !ptr)
+        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+    if (code == hipSuccess)
+        code = hip_fail(hipErrorHostMemoryNotRegistered, "nothing is registered here");
+    HIP_RETURN(code);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* How much memory there is. */
+#include "hip_api/property.h"
+#include "hip_api/thread.h"
+
+hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
+{
+    struct hip_state *state;
+    hipError_t code = hip_start(&state);
+
+    if (code == hipSuccess)
+        code = hip_check_device(state, device, hipErrorInvalidDevice);
+    if (code == hipSuccess && !bytes)
+        code = hip_fail(hipErrorInvalidValue, "bytes is NULL");
+    if (code == hipSuccess)
+        *bytes = hip_total_memory(state, (uint32_t)device);
+    HIP_RETURN(code);
+}
+
+/* Of the calling thread's device. */
+hipError_t hipMemGetInfo(size_t *available, size_t *total)
+{
+    struct hip_state *state;
+    hipError_t code = hip_start(&state);
+    uint32_t device = (uint32_t)hip_thread()->device;
+    uint64_t bytes;
+
+    if (code == hipSuccess && available) {
+        code = hip_from_errno(kfd_mem_available(kfd_device_at(state->kfd, device), &bytes));
+        if (code == hipSuccess)
+            *available = bytes;
+    }
+    if (code == hipSuccess && total)
+        *total = hip_total_memory(state, device);
+    HIP_RETURN(code);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread has chosen: its device and the contexts it has pushed. */
+#ifndef HIP_API_THREAD_H
+#define HIP_API_THREAD_H
+
+#include <hip/hip_runtime_api.h>
+
+#define HIP_CONTEXT_DEPTH 32
+
+struct hip_thread {
+    int device;
+    unsigned pushed; /* of saved */
+    int saved[HIP_CONTEXT_DEPTH];
+    hipStreamCaptureMode capture_mode;
+};
+
+/* The calling thread's. */
+struct hip_thread *hip_thread(void);
+
+/* Back to device 0 with no error, as a thread starts. */
+void hip_thread_reset(void);
+
+#endif
