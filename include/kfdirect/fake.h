@@ -39,6 +39,13 @@ KFDIRECT_API void fake_destroy(struct fake *fake);
 KFDIRECT_API struct kfd_sys *fake_sys(struct fake *fake);
 KFDIRECT_API const char *fake_error_text(void);
 
+/*
+ * What KFDIRECT_FAKE stands for: "machine[,kernel=V][,strict][,join=NAME]". Processes that give the
+ * same NAME share one machine; without it this process and those it starts do, by the environment
+ * variable KFDIRECT_FAKE_TREE, which is set here. The machine is left at exit.
+ */
+KFDIRECT_API int fake_sys_from_env(const char *spec, struct kfd_sys **out);
+
 KFDIRECT_API uint32_t fake_gpu_count(const struct fake *fake);
 KFDIRECT_API uint32_t fake_gpu_id(const struct fake *fake, uint32_t gpu);
 

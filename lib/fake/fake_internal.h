@@ -93,6 +93,7 @@ struct fake {
     struct fake_machine machine;
     struct fake_limits limits;
     _Atomic(struct fake_process *) process;
+    atomic_bool ended; /* the program is ending */
     struct kfd_sys *sys;
     struct fake_cost *cost; /* per GPU */
     struct fake_log *log;
@@ -122,7 +123,7 @@ struct fake_handler {
 extern const struct fake_handler fake_kfd_handlers[256];
 extern const struct fake_handler fake_drm_handlers[256];
 
-/* fake_create on a machine that other processes join by the same name. */
+/* fake_create; with a name, on a machine that every process of that name joins. */
 int fake_create_named(const struct fake_options *options, const char *name, struct fake **out);
 
 /* The calling process, entered into the machine at its first call; NULL with -errno in err. */

@@ -91,13 +91,15 @@ struct fake_limits {
 /*
  * Makes a machine of its own (name NULL) or joins the one of that name, made if it is not there,
  * and enters the calling process; the slot names it in the calls below. Machines whose processes
- * are all gone are swept first. 0 or -errno with a text.
+ * are all gone are swept first. Who joins must bring the same limits. 0 or -errno with a text.
  */
 int fake_machine_open(const char *name, const struct fake_limits *limits,
                       struct fake_machine *machine, uint32_t *slot);
 /* Leaves the machine, and removes its files when no process is left in it. */
 void fake_machine_close(struct fake_machine *machine, uint32_t slot);
 
+/* The same, with the state left mapped for threads that still look. */
+void fake_machine_abandon(struct fake_machine *machine, uint32_t slot);
 /* Forgets a machine that this process never entered. */
 void fake_machine_unmap(struct fake_machine *machine);
 

@@ -244,7 +244,7 @@ static void init_state(struct fake_shared *s, const struct fake_limits *limits)
     pthread_mutexattr_destroy(&attr);
     s->size = sizeof(*s);
     s->pid_namespace = pid_namespace();
-    s->limits = *limits;
+    memcpy(&s->limits, limits, sizeof(*limits));
     s->top_bo = 1;
     s->top_ref = 1;
     s->magic = MAGIC;
@@ -267,7 +267,10 @@ static int attach(struct fake_machine *m, int fd, const struct fake_limits *limi
         return kfd_fail(-errno, "fake: cannot map %s/state", m->dir);
     if (m->shared->magic != MAGIC)
         init_state(m->shared, limits);
-    return 0;
+    if (memcmp(&m->shared->limits, limits, sizeof(*limits)) == 0)
+        return 0;
+    munmap(m->shared, sizeof(*m->shared));
+    return kfd_fail(-EINVAL, "fake: %s is a machine of another profile or kernel", m->dir);
 }
 
 static int open_in_dir(struct fake_machine *m, const struct fake_limits *limits, uint32_t *slot)
@@ -339,6 +342,12 @@ void fake_machine_unmap(struct fake_machine *m)
 {
     munmap(m->shared, sizeof(*m->shared));
     m->shared = NULL;
+}
+
+void fake_machine_abandon(struct fake_machine *m, uint32_t slot)
+{
+    fake_machine_leave(m, slot);
+    sweep_one(m->dir);
 }
 
 void fake_machine_close(struct fake_machine *m, uint32_t slot)

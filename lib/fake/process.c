@@ -42,6 +42,10 @@ struct fake_process *fake_process_get(struct fake *fake, int *err)
     pid_t pid = getpid();
     uint32_t slot;
 
+    if (atomic_load(&fake->ended)) {
+        *err = -ENODEV;
+        return NULL;
+    }
     if (p->pid == pid)
         return p;
     /* A forked child: what it inherited belongs to its parent, and another thread of the parent
@@ -62,4 +66,16 @@ struct fake_process *fake_process_get(struct fake *fake, int *err)
     mine->inherited = NULL;
     fake_process_destroy(fake, mine);
     return p;
+}
+
+void fake_process_exit(struct fake *fake)
+{
+    struct fake_process *p = atomic_load(&fake->process);
+
+    if (p->pid != getpid() || atomic_exchange(&fake->ended, true))
+        return;
+    /* Whoever holds the lock finishes first. */
+    pthread_mutex_lock(&p->lock);
+    fake_machine_abandon(&fake->machine, p->slot);
+    pthread_mutex_unlock(&p->lock);
 }

@@ -9,5 +9,7 @@
 struct fake_process *fake_process_create(struct fake *fake, uint32_t slot);
 /* What process exit does: files, handles and memory go. */
 void fake_process_destroy(struct fake *fake, struct fake_process *p);
+/* Leaves the machine at the end of the program, keeping the objects: later calls are -ENODEV. */
+void fake_process_exit(struct fake *fake);
 
 #endif

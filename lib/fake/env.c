@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The fake as the environment variable KFDIRECT_FAKE asks for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "fake/process.h"
+#include "kfd/error.h"
+
+#define SPEC_SIZE 256u
+#define NAME_SIZE 96u
+/* Names the machine for the processes that this one starts. */
+#define TREE_VARIABLE "KFDIRECT_FAKE_TREE"
+
+struct spec {
+    char text[SPEC_SIZE];
+    const char *machine, *kernel, *join;
+    uint32_t flags;
+};
+
+static int parse_word(struct spec *s, char *word)
+{
+    if (strncmp(word, "kernel=", 7) == 0)
+        s->kernel = word + 7;
+    else if (strncmp(word, "join=", 5) == 0)
+        s->join = word + 5;
+    else if (strcmp(word, "strict") == 0)
+        s->flags |= FAKE_STRICT;
+    else
+        return kfd_fail(-EINVAL, "'%s' is none of kernel=V, strict, join=NAME", word);
+    return 0;
+}
+
+static int parse(const char *text, struct spec *s)
+{
+    char *rest, *word;
+    int err = 0;
+
+    memset(s, 0, sizeof(*s));
+    if (strlen(text) >= sizeof(s->text))
+        return kfd_fail(-ENAMETOOLONG, "the fake machine's description is too long");
+    strcpy(s->text, text);
+    rest = s->text;
+    s->machine = strsep(&rest, ",");
+    while (err == 0 && (word = strsep(&rest, ",")) != NULL)
+        err = parse_word(s, word);
+    if (s->kernel == NULL)
+        s->kernel = secure_getenv("KFDIRECT_FAKE_KERNEL");
+    return err;
+}
+
+/* Processes started from here that ask for the same machine find it by this name. */
+static int tree_name(char *name)
+{
+    const char *known = secure_getenv(TREE_VARIABLE);
+    uint32_t random = 0;
+
+    if (known != NULL) {
+        if ((size_t)snprintf(name, NAME_SIZE, "%s", known) >= NAME_SIZE)
+            return kfd_fail(-ENAMETOOLONG, TREE_VARIABLE " is too long");
+        return 0;
+    }
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return -errno;
+    snprintf(name, NAME_SIZE, "tree-%d-%08x", getpid(), random);
+    return setenv(TREE_VARIABLE, name, 1) == 0 ? 0 : -errno;
+}
+
+/* FNV-1a: a tree may use several machines. */
+static uint32_t hash(uint32_t h, const char *text)
+{
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return (h ^ ',') * 16777619u;
+}
+
+static struct fake *at_exit[8];
+static _Atomic uint32_t at_exit_count;
+
+/* Files of the machine would outlive the program; its objects stay, as other threads may still
+ * call. */
+static void leave_machines(void)
+{
+    for (uint32_t i = 0; i < atomic_load(&at_exit_count) && i < 8; i++)
+        fake_process_exit(at_exit[i]);
+}
+
+static void leave_at_exit(struct fake *fake)
+{
+    uint32_t i = atomic_fetch_add(&at_exit_count, 1);
+
+    if (i < 8)
+        at_exit[i] = fake;
+    if (i == 0)
+        atexit(leave_machines);
+}
+
+int fake_sys_from_env(const char *text, struct kfd_sys **out)
+{
+    struct fake_options options = {.size = sizeof(options)};
+    char name[NAME_SIZE + 16];
+    struct fake *fake;
+    struct spec s;
+    int err = parse(text, &s);
+
+    if (err != 0)
+        return err;
+    options.machine = s.machine;
+    options.kernel = s.kernel;
+    options.flags = s.flags;
+    if (s.join == NULL) {
+        err = tree_name(name);
+        if (err != 0)
+            return err;
+        snprintf(name + strlen(name), 16, "-%08x",
+                 hash(hash(2166136261u, s.machine), s.kernel != NULL ? s.kernel : ""));
+        s.join = name;
+    }
+    err = fake_create_named(&options, s.join, &fake);
+    if (err != 0)
+        return err;
+    leave_at_exit(fake);
+    *out = fake_sys(fake);
+    return 0;
+}
