@@ -5,11 +5,16 @@
 
 #include "fake/file.h"
 #include "fake/handlers.h"
+#include "fake/info.h"
 #include "fake/ioctl.h"
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
 const struct fake_handler fake_drm_handlers[256] = {
+    [DRM_NR_VERSION] = {fake_drm_version, false},
+    [DRM_NR_GET_CLIENT] = {fake_drm_get_client, false},
+    [DRM_NR_GET_CAP] = {fake_drm_get_cap, false},
+    [DRM_NR_INFO] = {fake_drm_info, false},
     [DRM_NR_GEM_CLOSE] = {fake_drm_gem_close, false},
     [DRM_NR_PRIME_HANDLE_TO_FD] = {fake_drm_prime_handle_to_fd, false},
     [DRM_NR_PRIME_FD_TO_HANDLE] = {fake_drm_prime_fd_to_handle, false},

@@ -37,6 +37,8 @@ struct fake_bo;
 struct fake_events;
 struct fake_mem;
 struct fake_queues;
+struct fake_smi;
+struct fake_svm;
 struct fake_vm;
 
 enum fake_file_kind {
@@ -84,6 +86,8 @@ struct fake_process {
     uint64_t event_page; /* KFD handle that FREE must refuse with EPERM; 0: none */
     struct fake_events *events;
     struct fake_queues *queues;
+    struct fake_svm *svm;
+    struct fake_smi *smi;
     struct fake_process *inherited; /* the parent's, kept reachable in a forked child, not used */
 };
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fake/events.h"
+#include "fake/smi.h"
 #include "fake/usercopy.h"
 #include "fake/vm.h"
 #include "kfd/error.h"
@@ -179,6 +181,17 @@ static uint64_t page_rest(const struct fake_translation *t)
     return page - (t->va & (page - 1));
 }
 
+/* What the driver does with a fault: the process's events and SMI descriptors hear of it. */
+static int report_fault(struct fake *fake, struct fake_process *p, const struct fake_translation *t)
+{
+    char text[64];
+
+    fake_events_memory_fault(fake, p, t->gpu, t->va, t->reason, t->access);
+    snprintf(text, sizeof(text), "%x:%s", (unsigned int)p->pid, program_invocation_short_name);
+    fake_smi_send(p, t->gpu, FAKE_SMI_VMFAULT, text);
+    return kfd_fail(-EFAULT, "%s", t->text);
+}
+
 static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf, size_t size,
                          bool write, struct fake_translation *fault)
 {
@@ -201,7 +214,7 @@ static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf
             err = move(fake, p, &run, buf + done - run.size, write);
             run.size = 0;
             if (err == 0)
-                err = kfd_fail(-EFAULT, "%s", t.text);
+                err = report_fault(fake, p, &t);
             break;
         }
         n = page_rest(&t);

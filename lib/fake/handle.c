@@ -179,7 +179,7 @@ int fake_handle_unmap(struct fake *fake, struct fake_process *p, struct fake_han
 
     if (a == NULL || !a->mapped)
         return -EINVAL;
-    if (h->pins != 0 && fake->profile->kernel.queue_buffer_checks)
+    if (a->va->queues != 0)
         return -EBUSY;
     unmap_ranges(h, a->va);
     a->mapped = false;

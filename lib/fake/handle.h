@@ -23,7 +23,6 @@ struct fake_handle {
     uint32_t gpu, domain;
     uint32_t flags; /* KFD_MEM_* */
     uint32_t id;
-    uint32_t pins; /* live queues that use it: UNMAP is EBUSY */
     bool imported;
     struct fake_attach *attached;
 };

@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fake/control.h"
+#include "fake/events.h"
 #include "fake/handlers.h"
 #include "fake/ioctl.h"
+#include "fake/queues.h"
+#include "fake/smi.h"
+#include "fake/svm.h"
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
@@ -23,6 +28,32 @@ const struct fake_handler fake_kfd_handlers[256] = {
     [KFD_NR_IMPORT_DMABUF] = {fake_kfd_import_dmabuf, false},
     [KFD_NR_AVAILABLE_MEMORY] = {fake_kfd_available_memory, false},
     [KFD_NR_EXPORT_DMABUF] = {fake_kfd_export_dmabuf, false},
+    [KFD_NR_CREATE_QUEUE] = {fake_kfd_create_queue, false},
+    [KFD_NR_DESTROY_QUEUE] = {fake_kfd_destroy_queue, false},
+    [KFD_NR_SET_MEMORY_POLICY] = {fake_kfd_set_memory_policy, false},
+    [KFD_NR_GET_CLOCK_COUNTERS] = {fake_kfd_get_clock_counters, false},
+    [KFD_NR_UPDATE_QUEUE] = {fake_kfd_update_queue, false},
+    [KFD_NR_CREATE_EVENT] = {fake_kfd_create_event, false},
+    [KFD_NR_DESTROY_EVENT] = {fake_kfd_destroy_event, false},
+    [KFD_NR_SET_EVENT] = {fake_kfd_set_event, false},
+    [KFD_NR_RESET_EVENT] = {fake_kfd_reset_event, false},
+    [KFD_NR_WAIT_EVENTS] = {fake_kfd_wait_events, true},
+    [KFD_NR_DBG_REGISTER] = {fake_kfd_dbg_old, false},
+    [KFD_NR_DBG_UNREGISTER] = {fake_kfd_dbg_old, false},
+    [KFD_NR_DBG_ADDRESS_WATCH] = {fake_kfd_dbg_old, false},
+    [KFD_NR_DBG_WAVE_CONTROL] = {fake_kfd_dbg_old, false},
+    [KFD_NR_SET_SCRATCH_BACKING_VA] = {fake_kfd_set_scratch_backing_va, false},
+    [KFD_NR_GET_TILE_CONFIG] = {fake_kfd_get_tile_config, false},
+    [KFD_NR_SET_TRAP_HANDLER] = {fake_kfd_set_trap_handler, false},
+    [KFD_NR_SET_CU_MASK] = {fake_kfd_set_cu_mask, false},
+    [KFD_NR_GET_QUEUE_WAVE_STATE] = {fake_kfd_get_queue_wave_state, false},
+    [KFD_NR_ALLOC_QUEUE_GWS] = {fake_kfd_alloc_queue_gws, false},
+    [KFD_NR_SMI_EVENTS] = {fake_kfd_smi_events, false},
+    [KFD_NR_SVM] = {fake_kfd_svm, false},
+    [KFD_NR_SET_XNACK_MODE] = {fake_kfd_set_xnack_mode, false},
+    [KFD_NR_CRIU_OP] = {fake_kfd_criu_op, false},
+    [KFD_NR_RUNTIME_ENABLE] = {fake_kfd_runtime_enable, false},
+    [KFD_NR_DBG_TRAP] = {fake_kfd_dbg_trap, false},
 };
 
 static const struct {

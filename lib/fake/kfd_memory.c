@@ -6,6 +6,7 @@
 
 #include "fake/handle.h"
 #include "fake/handlers.h"
+#include "fake/svm.h"
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
@@ -58,6 +59,16 @@ static uint32_t charge_of(uint32_t flags, bool apu)
     return flags & KFD_MEM_USERPTR ? FAKE_CHARGE_SYSTEM : 0;
 }
 
+/* Only a kernel with SVM has ranges to meet. */
+static bool meets_svm(const struct fake_process *p,
+                      const struct kfd_ioctl_alloc_memory_of_gpu_args *a)
+{
+    if ((a->va_addr != 0 || !(a->flags & KFD_MEM_VRAM)) &&
+        fake_svm_overlaps(p, a->va_addr, a->size))
+        return true;
+    return a->flags & KFD_MEM_USERPTR && fake_svm_overlaps(p, a->mmap_offset, a->size);
+}
+
 static int check_alloc(const struct fake_call *call,
                        const struct kfd_ioctl_alloc_memory_of_gpu_args *a, int *gpu)
 {
@@ -65,6 +76,8 @@ static int check_alloc(const struct fake_call *call,
 
     if (a->size == 0)
         return -EINVAL;
+    if (meets_svm(call->process, a))
+        return -EADDRINUSE;
     *gpu = fake_gpu_of_id(call->fake, a->gpu_id);
     if (*gpu < 0)
         return -EINVAL;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fake/events.h"
 #include "fake/file.h"
 #include "fake/vm.h"
 
@@ -83,7 +84,13 @@ static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_
 
     if (!p->kfd_open)
         return -EINVAL;
-    if (type == KFD_MMAP_EVENTS || type == KFD_MMAP_RESERVED)
+    if (type == KFD_MMAP_EVENTS) {
+        void *page;
+
+        err = fake_events_page(p, size, &page);
+        return err != 0 ? err : fake_mmap_again(page, addr, size, prot, flags, out);
+    }
+    if (type == KFD_MMAP_RESERVED)
         return -EINVAL;
     if (gpu < 0)
         return -ENODEV;

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fake/events.h"
 #include "fake/file.h"
 #include "fake/handle.h"
 #include "fake/node_mmap.h"
+#include "fake/queues.h"
+#include "fake/smi.h"
+#include "fake/svm.h"
 
 struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
 {
@@ -23,6 +27,10 @@ struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
 
 void fake_process_destroy(struct fake *fake, struct fake_process *p)
 {
+    fake_queues_destroy(fake, p);
+    fake_events_destroy(p->events);
+    fake_svm_destroy(p);
+    fake_smi_destroy(p);
     for (uint32_t gpu = 0; gpu < fake->profile->gpu_count; gpu++)
         fake_handle_free_all(fake, p, gpu);
     while (p->files != NULL)

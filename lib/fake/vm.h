@@ -19,7 +19,8 @@ struct fake_va {
     struct fake_vm *vm;
     struct fake_bo *bo; /* NULL: the sparse one */
     uint32_t refs;
-    uint32_t gems; /* GEM handles among them: the file may mmap the object */
+    uint32_t gems;   /* GEM handles among them: the file may mmap the object */
+    uint32_t queues; /* live queues among them: KFD's UNMAP is EBUSY */
     struct fake_mapping *mappings;
     struct fake_mapping *unwritten; /* those whose page tables are still to be written */
 };
