@@ -32,25 +32,33 @@ static uint64_t aligned_size(const struct vmm_hole *hole, uint64_t align)
     return hole->size > skip ? hole->size - skip : 0;
 }
 
-static void maxima(const struct vmm_hole *hole, uint64_t *size, uint64_t *huge)
+/* The page has no bit of its own here: every base is a multiple of it. */
+static uint64_t class_align(int c)
 {
-    *size = hole->size;
-    *huge = aligned_size(hole, KFD_HUGE_PAGE_SIZE);
+    static const uint64_t aligns[VMM_HOLE_CLASSES] = {1, KFD_HUGE_PAGE_SIZE, (uint64_t)1 << 30};
+
+    return aligns[c];
+}
+
+static uint64_t maximum(const struct vmm_hole *hole, int c)
+{
+    uint64_t max = aligned_size(hole, class_align(c));
+
     for (int side = 0; side < 2; side++) {
         const struct vmm_hole *child = hole_of(hole->node.child[side]);
 
-        if (child && child->max_size > *size)
-            *size = child->max_size;
-        if (child && child->max_huge > *huge)
-            *huge = child->max_huge;
+        if (child && child->max[c] > max)
+            max = child->max[c];
     }
+    return max;
 }
 
 static void augment(struct vmm_tree_node *n)
 {
     struct vmm_hole *hole = hole_of(n);
 
-    maxima(hole, &hole->max_size, &hole->max_huge);
+    for (int c = 0; c < VMM_HOLE_CLASSES; c++)
+        hole->max[c] = maximum(hole, c);
 }
 
 void vmm_holes_init(struct vmm_holes *h, uint64_t page)
@@ -107,20 +115,19 @@ struct vmm_hole *vmm_holes_at(const struct vmm_holes *h, uint64_t at)
     return hole && at - hole->base < hole->size ? hole : NULL;
 }
 
-/* The lowest hole of at least `size` bytes, those in front of its first multiple of 2 MiB not
- * counted if huge. */
-static struct vmm_hole *lowest_by_maxima(const struct vmm_holes *h, uint64_t size, bool huge)
+/* The lowest hole with at least `size` bytes behind its first multiple of the class's alignment. */
+static struct vmm_hole *lowest_of_class(const struct vmm_holes *h, uint64_t size, int c)
 {
     struct vmm_hole *hole = hole_of(h->tree.root);
 
-    if (!hole || (huge ? hole->max_huge : hole->max_size) < size)
+    if (!hole || hole->max[c] < size)
         return NULL;
     for (;;) {
         struct vmm_hole *left = hole_of(hole->node.left);
 
-        if (left && (huge ? left->max_huge : left->max_size) >= size)
+        if (left && left->max[c] >= size)
             hole = left;
-        else if ((huge ? aligned_size(hole, KFD_HUGE_PAGE_SIZE) : hole->size) >= size)
+        else if (aligned_size(hole, class_align(c)) >= size)
             return hole;
         else
             hole = hole_of(hole->node.right);
@@ -129,34 +136,36 @@ static struct vmm_hole *lowest_by_maxima(const struct vmm_holes *h, uint64_t siz
 
 /* The lowest hole at or below n in the tree that fits, by trying each one that may. */
 static struct vmm_hole *lowest_by_trying(const struct vmm_tree_node *n, uint64_t size,
-                                         uint64_t align, bool huge)
+                                         uint64_t align, int c, uint64_t *tries)
 {
     struct vmm_hole *hole = hole_of(n);
     struct vmm_hole *found;
 
-    if (!hole || (huge ? hole->max_huge : hole->max_size) < size)
+    if (!hole || hole->max[c] < size)
         return NULL;
-    found = lowest_by_trying(n->left, size, align, huge);
-    if (found)
+    found = lowest_by_trying(n->left, size, align, c, tries);
+    if (found || *tries == 0)
         return found;
+    --*tries;
     if (aligned_size(hole, align) >= size)
         return hole;
-    return lowest_by_trying(n->right, size, align, huge);
+    return lowest_by_trying(n->right, size, align, c, tries);
 }
 
-/* For an unusual alignment the maxima tell only which hole is surely large enough; when none is,
- * one whose base happens to suit must still be found. */
 struct vmm_hole *vmm_holes_find(const struct vmm_holes *h, uint64_t size, uint64_t align,
-                                uint64_t *at)
+                                uint64_t tries, uint64_t *at)
 {
-    bool huge = align >= KFD_HUGE_PAGE_SIZE;
-    uint64_t slack = align - (huge ? KFD_HUGE_PAGE_SIZE : h->page);
     struct vmm_hole *hole = NULL;
+    uint64_t slack;
+    int c = 0;
 
+    while (c + 1 < VMM_HOLE_CLASSES && align >= class_align(c + 1))
+        c++;
+    slack = align - (c ? class_align(c) : h->page);
     if (size + slack >= size)
-        hole = lowest_by_maxima(h, size + slack, huge);
+        hole = lowest_of_class(h, size + slack, c);
     if (!hole && slack != 0)
-        hole = lowest_by_trying(h->tree.root, size, align, huge);
+        hole = lowest_by_trying(h->tree.root, size, align, c, &tries);
     if (hole)
         *at = hole->base + (-hole->base & (align - 1));
     return hole;
@@ -206,17 +215,16 @@ struct vmm_hole *vmm_holes_next(const struct vmm_hole *hole)
 static int check_maxima(const struct vmm_tree_node *n)
 {
     const struct vmm_hole *hole = hole_of(n);
-    uint64_t size, huge;
     int err;
 
     if (!n)
         return 0;
     if ((err = check_maxima(n->left)) || (err = check_maxima(n->right)))
         return err;
-    maxima(hole, &size, &huge);
-    if (hole->max_size != size || hole->max_huge != huge)
-        return kfd_fail(-EUCLEAN, "holes: the one at 0x%llx has wrong maxima",
-                        (unsigned long long)hole->base);
+    for (int c = 0; c < VMM_HOLE_CLASSES; c++)
+        if (hole->max[c] != maximum(hole, c))
+            return kfd_fail(-EUCLEAN, "holes: the one at 0x%llx has wrong maxima",
+                            (unsigned long long)hole->base);
     return 0;
 }
 

@@ -13,13 +13,15 @@
 
 #include "vmm/tree.h"
 
+/* Alignments that are searched for in one descent: the page, 2 MiB and 1 GiB. */
+#define VMM_HOLE_CLASSES 3
+
 struct vmm_hole {
     struct vmm_tree_node node;
     uint64_t base, size;
-    /* Maxima over the subtree: of the sizes, and of what is left of each hole behind its first
-     * multiple of 2 MiB. With both, the lowest fit for the two usual alignments is found in one
-     * descent. */
-    uint64_t max_size, max_huge;
+    /* For each class the maximum over the subtree of what is left of a hole behind its first
+     * multiple of that alignment. */
+    uint64_t max[VMM_HOLE_CLASSES];
 };
 
 struct vmm_holes {
@@ -38,10 +40,14 @@ void vmm_holes_add(struct vmm_holes *h, uint64_t base, uint64_t size, uint64_t f
 /* The hole that contains the byte at, or NULL. */
 struct vmm_hole *vmm_holes_at(const struct vmm_holes *h, uint64_t at);
 
-/* A hole that holds size bytes at *at, a multiple of align (a power of two, at least the page), or
- * NULL when none does. It is the lowest one for the alignments page and 2 MiB. */
+/*
+ * A hole that holds size bytes at *at, a multiple of align (a power of two, at least the page), or
+ * NULL when none does. For the alignments of the classes it is the lowest one. For others a hole
+ * that would do with any base is taken; when there is none, no more than `tries` holes are looked
+ * at for one whose base happens to suit, and NULL may mean that they did not suffice.
+ */
 struct vmm_hole *vmm_holes_find(const struct vmm_holes *h, uint64_t size, uint64_t align,
-                                uint64_t *at);
+                                uint64_t tries, uint64_t *at);
 
 /* Cuts [at, at + size) out of hole, which contains it. *spare is for putting it back. -ENOMEM. */
 int vmm_holes_take(struct vmm_holes *h, struct vmm_hole *hole, uint64_t at, uint64_t size,

@@ -15,6 +15,7 @@
 /* Never hand out the zero page and its neighbours, whatever the aperture says. */
 #define LOWEST ((uint64_t)64 << 10)
 #define PROBES 4096
+#define FEW_TRIES 256
 
 struct vmm_arena {
     struct vmm_tree_node node;
@@ -86,6 +87,7 @@ static void drop_all(struct vmm_space *s, bool unmap)
         vmm_free_mem(space_node_of(n)->spare);
         space_node_of(n)->spare = NULL;
     }
+    vmm_radix_clear(&s->radix);
     vmm_holes_fini(&s->holes);
     while ((n = s->arenas.root)) {
         struct vmm_arena *arena = arena_of(n);
@@ -290,14 +292,20 @@ fail:
     return -ENOMEM;
 }
 
-/* Makes [base, base + size), which is free no more, the reservation n. */
-static void insert_node(struct vmm_space *s, uint64_t base, uint64_t size, struct vmm_hole *spare,
-                        struct vmm_space_node *n)
+/* Makes [base, base + size), which is free no more, the reservation n; free again on -ENOMEM. */
+static int insert_node(struct vmm_space *s, uint64_t base, uint64_t size, struct vmm_hole *spare,
+                       struct vmm_space_node *n)
 {
+    int err;
+
     n->base = base;
     n->size = size;
     n->spare = spare;
     vmm_tree_insert(&s->nodes, &n->node, compare_space_nodes);
+    err = vmm_radix_insert(&s->radix, base, size, n);
+    if (err)
+        vmm_space_free(s, n);
+    return err;
 }
 
 static int take(struct vmm_space *s, struct vmm_hole *hole, uint64_t at, uint64_t size,
@@ -306,9 +314,7 @@ static int take(struct vmm_space *s, struct vmm_hole *hole, uint64_t at, uint64_
     struct vmm_hole *spare;
     int err = vmm_holes_take(&s->holes, hole, at, size, &spare);
 
-    if (!err)
-        insert_node(s, at, size, spare, n);
-    return err;
+    return err ? err : insert_node(s, at, size, spare, n);
 }
 
 /* Whether [base, end) is free as far as arenas go. *arenas: whether any part lies in one. */
@@ -377,9 +383,7 @@ static int reserve_at(struct vmm_space *s, uint64_t base, uint64_t size, struct 
         struct vmm_hole *spare;
 
         err = grow_at(s, base, size, true, &spare);
-        if (!err)
-            insert_node(s, base, size, spare, n);
-        return err;
+        return err ? err : insert_node(s, base, size, spare, n);
     }
     /* Arenas grow over the parts that are outside. */
     while (at < end) {
@@ -447,12 +451,14 @@ int vmm_space_reserve(struct vmm_space *s, uint64_t size, uint64_t align, uint64
     if (hint >= s->low && hint < s->high && size <= s->high - hint && !(hint & (align - 1)) &&
         !reserve_at(s, hint, size, n))
         return 0;
-    hole = vmm_holes_find(&s->holes, size, align, &at);
+    /* More address space costs less than a long search, as long as there is more. */
+    hole = vmm_holes_find(&s->holes, size, align, s->full ? UINT64_MAX : FEW_TRIES, &at);
     if (!hole) {
-        if (grow(s, size, align))
-            return reserve_between(s, size, align, n);
-        hole = vmm_holes_find(&s->holes, size, align, &at);
+        s->full = grow(s, size, align) != 0;
+        hole = vmm_holes_find(&s->holes, size, align, UINT64_MAX, &at);
     }
+    if (!hole)
+        return reserve_between(s, size, align, n);
     return take(s, hole, at, size, n);
 }
 
@@ -461,6 +467,7 @@ void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n)
     struct vmm_arena *arena = arena_at(s, n->base, NULL);
 
     vmm_tree_remove(&s->nodes, &n->node);
+    vmm_radix_remove(&s->radix, n->base, n->size, n);
     if (arena->hinted) {
         if (s->sys->ops->unmap_pages(s->sys, (void *)(uintptr_t)n->base, n->size) >= 0) {
             remove_arena(s, arena);
@@ -481,8 +488,11 @@ void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n)
 
 struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va)
 {
-    struct vmm_space_node *n = space_node_of(vmm_tree_floor(&s->nodes, va, space_node_base));
+    struct vmm_space_node *n = vmm_radix_find(&s->radix, va);
 
+    /* Small reservations and the ends of odd ones are not in there. */
+    if (!n && arena_at(s, va, NULL))
+        n = space_node_of(vmm_tree_floor(&s->nodes, va, space_node_base));
     return n && va - n->base < n->size ? n : NULL;
 }
 
@@ -529,6 +539,25 @@ static int check_arena(const struct vmm_arena *arena, const struct vmm_hole **ho
     return 0;
 }
 
+/* Every whole granule of every reservation names it, and there are no others. */
+static int check_radix(const struct vmm_space *s)
+{
+    int64_t entered = vmm_radix_validate(&s->radix);
+    const struct vmm_space_node *n;
+
+    for (n = vmm_space_first(s); n && entered >= 0; n = vmm_space_next(n)) {
+        uint64_t first = round_up(n->base, VMM_RADIX_GRANULE);
+        uint64_t end = (n->base + n->size) & ~(VMM_RADIX_GRANULE - 1);
+
+        if (first >= end || end > VMM_RADIX_END)
+            continue;
+        entered -= (int64_t)((end - first) / VMM_RADIX_GRANULE);
+        if (vmm_radix_find(&s->radix, first) != n || vmm_radix_find(&s->radix, end - 1) != n)
+            entered = -EUCLEAN;
+    }
+    return entered ? kfd_fail(-EUCLEAN, "space: the index of addresses is wrong") : 0;
+}
+
 int vmm_space_validate(const struct vmm_space *s)
 {
     const struct vmm_hole *hole = vmm_holes_first(&s->holes);
@@ -561,5 +590,5 @@ int vmm_space_validate(const struct vmm_space *s)
     }
     if (hole || n || count != s->arena_count)
         return kfd_fail(-EUCLEAN, "space: a hole or a reservation lies in no arena");
-    return 0;
+    return check_radix(s);
 }

@@ -16,11 +16,13 @@
 #ifndef VMM_SPACE_H
 #define VMM_SPACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <kfdirect/kfd.h>
 
 #include "vmm/hole.h"
+#include "vmm/radix.h"
 #include "vmm/tree.h"
 
 /* A reserved range. Embedded in the caller's reservation and linked into the space by
@@ -38,8 +40,10 @@ struct vmm_space {
     uint64_t step; /* arenas are multiples of this, where there is room; a power of two */
     struct vmm_tree arenas;
     struct vmm_holes holes;
-    struct vmm_tree nodes; /* reservations */
+    struct vmm_tree nodes;  /* reservations */
+    struct vmm_radix radix; /* the same by address, as far as they fill 2-MiB granules */
     uint64_t arena_count;
+    bool full; /* the last attempt to get another arena failed */
 };
 
 /* sys must outlive the space. page: a power of two. high is exclusive. Takes no arena yet.
@@ -55,7 +59,8 @@ void vmm_space_forget(struct vmm_space *s);
 /*
  * Reserves size bytes, a multiple of the page, at a multiple of align (0: none; else a power of
  * two), of the page and, from 2 MiB on, of 2 MiB: exactly at hint if that is such a multiple and
- * free (0: no hint), else at the lowest place that fits. Fills n. -EINVAL: size or align; -ENOMEM:
+ * free (0: no hint), else at the lowest place that fits (any place for alignments other than the
+ * page, 2 MiB and 1 GiB). Fills n. -EINVAL: size or align; -ENOMEM:
  * no such range or no heap, nothing changed.
  */
 int vmm_space_reserve(struct vmm_space *s, uint64_t size, uint64_t align, uint64_t hint,

@@ -128,7 +128,7 @@ static void test_empty(void **state)
     uint64_t at;
 
     vmm_holes_init(&none, PAGE);
-    assert_null(vmm_holes_find(&none, PAGE, PAGE, &at));
+    assert_null(vmm_holes_find(&none, PAGE, PAGE, UINT64_MAX, &at));
     assert_null(vmm_holes_at(&none, BASE));
     assert_null(vmm_holes_first(&none));
     assert_int_equal(vmm_holes_validate(&none), 0);
@@ -147,10 +147,33 @@ static void test_aligned_hole_that_fits_exactly_is_found(void **state)
         if (i < first || i >= first + 2 * HUGE_PAGES)
             occupy(i, 1);
     check();
-    assert_non_null(vmm_holes_find(&holes, align, align, &at));
+    assert_non_null(vmm_holes_find(&holes, align, align, UINT64_MAX, &at));
     assert_int_equal(at, BASE + first * PAGE);
-    assert_null(vmm_holes_find(&holes, align + PAGE, align, &at));
-    assert_null(vmm_holes_find(&holes, PAGE, 2 * align, &at));
+    assert_null(vmm_holes_find(&holes, align + PAGE, align, UINT64_MAX, &at));
+    assert_null(vmm_holes_find(&holes, PAGE, 2 * align, UINT64_MAX, &at));
+}
+
+static void test_search_gives_up_after_the_tries_it_is_given(void **state)
+{
+    const uint64_t align = 2 * KFD_HUGE_PAGE_SIZE;
+    uint64_t first = ((0 - (uint64_t)BASE) & (align - 1)) / PAGE;
+    uint64_t at = 0;
+
+    /* Holes of 2 MiB, all but the last at odd multiples of 2 MiB. */
+    const uint64_t free_blocks[] = {1, 3, 5, 7, 10};
+
+    for (size_t i = 0; i < 5; i++)
+        occupy(first + free_blocks[i] * HUGE_PAGES, HUGE_PAGES);
+    for (uint64_t i = 0; i < PAGES; i++)
+        if (!busy[i])
+            occupy(i, 1);
+    for (size_t i = 5; i-- > 0;)
+        give_back(i);
+    check();
+    assert_null(vmm_holes_find(&holes, KFD_HUGE_PAGE_SIZE, align, 0, &at));
+    assert_null(vmm_holes_find(&holes, KFD_HUGE_PAGE_SIZE, align, 4, &at));
+    assert_non_null(vmm_holes_find(&holes, KFD_HUGE_PAGE_SIZE, align, 5, &at));
+    assert_int_equal(at, BASE + (first + 10 * HUGE_PAGES) * PAGE);
 }
 
 static void test_lowest_huge_hole_is_reused_before_the_large_one_behind(void **state)
@@ -162,7 +185,8 @@ static void test_lowest_huge_hole_is_reused_before_the_large_one_behind(void **s
     occupy(first, HUGE_PAGES);
     occupy(first + HUGE_PAGES, 3);
     give_back(1);
-    assert_non_null(vmm_holes_find(&holes, KFD_HUGE_PAGE_SIZE, KFD_HUGE_PAGE_SIZE, &at));
+    assert_non_null(
+        vmm_holes_find(&holes, KFD_HUGE_PAGE_SIZE, KFD_HUGE_PAGE_SIZE, UINT64_MAX, &at));
     assert_int_equal(at, BASE + first * PAGE);
 }
 
@@ -184,11 +208,12 @@ static void test_size_and_alignment_beyond_any_hole(void **state)
 {
     uint64_t at;
 
-    assert_null(vmm_holes_find(&holes, UINT64_MAX & ~(uint64_t)(PAGE - 1), PAGE, &at));
-    assert_null(vmm_holes_find(&holes, UINT64_MAX & ~(uint64_t)(PAGE - 1), (uint64_t)1 << 63, &at));
-    assert_null(vmm_holes_find(&holes, PAGE, (uint64_t)1 << 63, &at));
-    assert_null(vmm_holes_find(&holes, (PAGES + 1) * PAGE, PAGE, &at));
-    assert_non_null(vmm_holes_find(&holes, PAGES * PAGE, PAGE, &at));
+    assert_null(vmm_holes_find(&holes, UINT64_MAX & ~(uint64_t)(PAGE - 1), PAGE, UINT64_MAX, &at));
+    assert_null(vmm_holes_find(&holes, UINT64_MAX & ~(uint64_t)(PAGE - 1), (uint64_t)1 << 63,
+                               UINT64_MAX, &at));
+    assert_null(vmm_holes_find(&holes, PAGE, (uint64_t)1 << 63, UINT64_MAX, &at));
+    assert_null(vmm_holes_find(&holes, (PAGES + 1) * PAGE, PAGE, UINT64_MAX, &at));
+    assert_non_null(vmm_holes_find(&holes, PAGES * PAGE, PAGE, UINT64_MAX, &at));
 }
 
 static void test_memory_running_out_changes_nothing(void **state)
@@ -229,7 +254,7 @@ static void test_random_against_page_map(void **state)
             give_back(random_below(&r, taken_count));
         } else {
             uint64_t at = 0, model = model_find(size, align);
-            struct vmm_hole *hole = vmm_holes_find(&holes, size, align, &at);
+            struct vmm_hole *hole = vmm_holes_find(&holes, size, align, UINT64_MAX, &at);
 
             assert_int_equal(hole != NULL, model != 0);
             if (hole) {
@@ -258,9 +283,9 @@ static void test_validate_sees_damage(void **state)
     hole->size += 5 * PAGE;
     assert_int_equal(vmm_holes_validate(&holes), -EUCLEAN);
     hole->size -= 5 * PAGE;
-    hole->max_huge++;
+    hole->max[1]++;
     assert_int_equal(vmm_holes_validate(&holes), -EUCLEAN);
-    hole->max_huge--;
+    hole->max[1]--;
     hole->base++;
     assert_int_equal(vmm_holes_validate(&holes), -EUCLEAN);
     hole->base--;
@@ -272,6 +297,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test_setup_teardown(test_aligned_hole_that_fits_exactly_is_found, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_search_gives_up_after_the_tries_it_is_given, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_lowest_huge_hole_is_reused_before_the_large_one_behind,
                                         setup, teardown),
