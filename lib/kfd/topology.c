@@ -327,8 +327,10 @@ static int read_links(struct scan *scan, uint32_t node, const char *kind, bool p
 
     snprintf(path, sizeof(path), KFD_TOPOLOGY_PATH "/nodes/%u/%s", node, kind);
     ret = list_numbers(scan, path, &list);
-    if (ret < 0 && ret != -ENOMEM)
+    if (ret == -ENOENT)
         ret = 0;
+    else if (ret < 0 && ret != -ENOMEM)
+        ret = skip(scan, "links");
     for (uint32_t i = 0; ret == 0 && i < list.count; i++) {
         struct kfd_link_info link = {.peer = peer};
 
