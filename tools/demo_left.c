@@ -63,8 +63,9 @@ static bool compare(struct demo *demo, const struct demo_holdings *before,
 bool demo_tear_down(struct demo *demo, const struct demo_holdings *before)
 {
     struct demo_holdings after;
-    hipPointerAttribute_t attributes;
+    hipDeviceptr_t found;
     char *base = demo->base;
+    size_t size;
 
     if (!demo_call(demo, hipMemUnmap(base, demo->end), "hipMemUnmap of everything") ||
         !demo_call(demo, hipMemAddressFree(base, demo->size), "hipMemAddressFree"))
@@ -73,6 +74,6 @@ bool demo_tear_down(struct demo *demo, const struct demo_holdings *before)
     demo->count = 0;
     if (!demo_holdings(demo, &after) || !compare(demo, before, &after))
         return false;
-    return demo_check(demo, hipPointerGetAttributes(&attributes, base) != hipSuccess,
+    return demo_check(demo, hipMemGetAddressRange(&found, &size, base) != hipSuccess,
                       "the address belongs to nobody");
 }

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests of the kfdirect command as its users start it. usage: command.py KFDIRECT. Prints TAP."""
+import json
+import os
+import subprocess
+import sys
+
+KFDIRECT = sys.argv[1]
+cases = []
+
+
+def case(function):
+    cases.append(function)
+    return function
+
+
+def run(*args, env=None):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("KFDIRECT_")}
+    return subprocess.run([KFDIRECT, *args], capture_output=True, text=True, timeout=240,
+                          env=clean | (env or {}))
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def expect_exit(result, code):
+    expect(result.returncode == code,
+           f"exit code {result.returncode}, not {code}\n{result.stdout[-1500:]}{result.stderr[-1500:]}")
+
+
+@case
+def version_is_printed():
+    result = run("--version")
+    expect_exit(result, 0)
+    expect(result.stdout.startswith("kfdirect "), result.stdout)
+
+
+@case
+def no_command_and_unknown_command_are_usage_errors():
+    for args in ((), ("frobnicate",), ("info", "--frobnicate"), ("info", "more"), ("demo", "more")):
+        result = run(*args)
+        expect_exit(result, 2)
+        expect("usage:" in result.stderr and not result.stdout, f"{args}: {result.stdout}")
+
+
+@case
+def help_goes_to_stdout():
+    for args in (("--help",), ("info", "--help"), ("demo", "--help"), ("fake", "--help")):
+        result = run(*args)
+        expect_exit(result, 0)
+        expect("usage:" in result.stdout, f"{args}: {result.stdout}")
+
+
+@case
+def unknown_machine_is_named():
+    result = run("info", "--machine", "voodoo2:1")
+    expect_exit(result, 2)
+    expect("voodoo2" in result.stderr, result.stderr)
+
+
+def info(machine, kernel=None):
+    kernel_args = ("--kernel", kernel) if kernel else ()
+    result = run("info", "--json", "--machine", machine, *kernel_args)
+    expect_exit(result, 0)
+    return json.loads(result.stdout)
+
+
+@case
+def info_lists_gpus_links_and_rights():
+    found = info("mi300x:8")
+    expect(len(found["gpus"]) == 8, found["gpus"])
+    expect(all(gpu["can_map"] == list(range(8)) for gpu in found["gpus"]), "peers")
+    expect(all(gpu["free_bytes"] > 0 for gpu in found["gpus"]), "free memory")
+    expect(len({gpu["gpu_id"] for gpu in found["gpus"]}) == 8, "gpu_id")
+    expect(any(link["type"] == "xgmi" for link in found["links"]), found["links"])
+    expect(found["vmm"]["engine"] == "drm" and found["vmm"]["read-only mappings"], found["vmm"])
+
+
+@case
+def info_says_why_an_old_kernel_can_do_less():
+    found = info("mi210:2", "6.1")
+    expect(found["vmm"]["engine"] == "gem", found["vmm"])
+    expect(found["vmm"]["reason"], "no reason given")
+    expect(not found["vmm"]["read-only mappings"], found["vmm"])
+
+
+@case
+def info_works_without_a_gpu():
+    result = run("info", "--json", "--machine", "none")
+    found = json.loads(result.stdout)
+    expect("error" in found or found["gpus"] == [], found)
+
+
+@case
+def info_prints_text_for_people():
+    result = run("info", "--machine", "mi300x:2")
+    expect_exit(result, 0)
+    for word in ("fake machine mi300x:2", "GPU 0", "GPU 1", "engine drm", "granularity"):
+        expect(word in result.stdout, word)
+
+
+@case
+def environment_names_the_machine_too():
+    result = run("info", "--json", env={"KFDIRECT_FAKE": "mi210:4"})
+    expect_exit(result, 0)
+    expect(len(json.loads(result.stdout)["gpus"]) == 4, result.stdout)
+
+
+def demo(*args):
+    result = run("demo", "--json", *args)
+    expect_exit(result, 0)
+    found = json.loads(result.stdout)
+    expect(found["good"] and found["failed"] == 0, "not good")
+    return found
+
+
+@case
+def demo_passes_on_eight_gpus_with_nothing_unchecked():
+    found = demo("--machine", "mi300x:8")
+    expect(found["not_checked"] == 0, "something was not checked")
+    expect(found["passed"] >= 20, found["passed"])
+    steps = {step["step"]: step for step in found["steps"] if "step" in step}
+    reserve = next(step for name, step in steps.items() if name.startswith("reserve"))
+    expect(reserve["ioctl_count"] == 0, reserve)
+    grow = next(step for name, step in steps.items() if name.startswith("grow"))
+    expect(grow["ioctl_count"] > 0 and sum(grow["ioctls"].values()) == grow["ioctl_count"], grow)
+    ranges = [step["range"] for step in found["steps"] if "range" in step]
+    expect(len(ranges) == 2, "two pictures")
+    for picture in ranges:
+        expect(sum(row["size"] for row in picture) == 64 << 30, "the picture covers the range")
+        expect(any(row["owner"] is None for row in picture), "a hole")
+
+
+@case
+def demo_passes_on_smaller_machines():
+    for machine in ("mi300x:1", "mi210:2", "navi31:2"):
+        demo("--machine", machine)
+
+
+@case
+def demo_passes_with_the_engines_of_older_kernels():
+    for kernel in ("6.1",):
+        demo("--machine", "mi210:2", "--kernel", kernel)
+
+
+@case
+def demo_fails_without_a_gpu():
+    result = run("demo", "--machine", "none")
+    expect_exit(result, 1)
+    expect("NOT GOOD" in result.stdout, result.stdout)
+
+
+@case
+def demo_prints_text_for_people():
+    result = run("demo", "--machine", "mi300x:2")
+    expect_exit(result, 0)
+    for word in ("ioctls:", "rights of", "hole", "good:", "0 failed"):
+        expect(word in result.stdout, word)
+
+
+@case
+def fake_runs_a_program_and_passes_its_exit_code():
+    result = run("fake", "--machine", "mi210:2", "--", KFDIRECT, "info", "--json")
+    expect_exit(result, 0)
+    expect(len(json.loads(result.stdout)["gpus"]) == 2, result.stdout)
+    expect_exit(run("fake", "--", "sh", "-c", "exit 7"), 7)
+    expect_exit(run("fake", "--", "/nonexistent/program"), 127)
+    expect_exit(run("fake", "--"), 2)
+
+
+print(f"1..{len(cases)}")
+bad = 0
+for number, function in enumerate(cases, 1):
+    try:
+        function()
+        print(f"ok {number} - {function.__name__}", flush=True)
+    except Exception as error:  # each case stands alone
+        bad += 1
+        print(f"not ok {number} - {function.__name__}")
+        print("\n".join("# " + text for text in str(error).splitlines()), flush=True)
+sys.exit(bad != 0)
