@@ -27,7 +27,18 @@ static const char *pci_address(const struct kfd_device_info *info, char buf[16])
 
 static const char *link_name(uint32_t type)
 {
-    return type == KFD_LINK_XGMI ? "xgmi" : type == KFD_LINK_PCIE ? "pcie" : "other";
+    switch (type) {
+    case KFD_LINK_PCIE:
+        return "PCIe";
+    case KFD_LINK_XGMI:
+        return "XGMI";
+    case 1:
+        return "HyperTransport";
+    case 5:
+        return "QPI";
+    default:
+        return "other";
+    }
 }
 
 static void text_device(struct kfd_device *dev)
@@ -50,40 +61,65 @@ static void text_device(struct kfd_device *dev)
         printf("  free: %s\n", tool_size(bytes, available));
     else
         printf("  free: unknown (%s)\n", kfd_error_text());
-    printf("  %u SIMDs in %u partitions, wave %u, up to %u MHz, LDS %u KiB\n", info->simd_count,
+    printf("  %u SIMDs on %u compute dies, wave %u, up to %u MHz, LDS %u KiB\n", info->simd_count,
            info->num_xcc, info->wave_front_size, info->max_clock_mhz, info->lds_size_kb);
     printf("  addresses: 0x%" PRIx64 " to 0x%" PRIx64 "\n", info->va_base, info->va_limit);
 }
 
-static void text_links(struct kfd *kfd)
+static void text_peers(struct kfd *kfd)
 {
     uint32_t count = kfd_device_count(kfd);
 
-    if (count > 1) {
-        printf("\nwho can map whose memory (row maps column)\n     ");
-        for (uint32_t i = 0; i < count; i++)
-            printf("%3u", i);
-        for (uint32_t i = 0; i < count; i++) {
-            printf("\n  %3u", i);
-            for (uint32_t j = 0; j < count; j++)
-                printf("%3s",
-                       kfd_can_access(kfd_device_at(kfd, i), kfd_device_at(kfd, j)) ? "yes" : "-");
-        }
-        printf("\n");
+    printf("\nwho can map whose memory (row maps column)\n     ");
+    for (uint32_t i = 0; i < count; i++)
+        printf("%3u", i);
+    for (uint32_t i = 0; i < count; i++) {
+        printf("\n  %3u", i);
+        for (uint32_t j = 0; j < count; j++)
+            printf("%3s", kfd_can_access(kfd_device_at(kfd, i), kfd_device_at(kfd, j)) ? "x" : "-");
     }
-    if (!kfd_link_count(kfd))
-        return;
-    printf("\nlinks (topology nodes)\n");
-    for (uint32_t i = 0; i < kfd_link_count(kfd); i++) {
-        struct kfd_link_info link;
+    printf("\n");
+}
 
-        kfd_link_info(kfd, i, &link);
-        printf("  %2u -> %-2u %-5s weight %u", link.node_from, link.node_to, link_name(link.type),
-               link.weight);
-        if (link.max_bandwidth)
-            printf(", %u to %u MB/s", link.min_bandwidth, link.max_bandwidth);
-        printf("%s\n", link.peer ? ", peer" : "");
+/* Links of one node that differ in nothing but where they lead. */
+static bool alike(const struct kfd_link_info *a, const struct kfd_link_info *b)
+{
+    return a->node_from == b->node_from && a->type == b->type && a->weight == b->weight &&
+           a->min_bandwidth == b->min_bandwidth && a->max_bandwidth == b->max_bandwidth &&
+           a->peer == b->peer;
+}
+
+/* One line for the links that are like link i, unless an earlier line has it. */
+static void text_link(struct kfd *kfd, uint32_t i)
+{
+    struct kfd_link_info link, other;
+
+    kfd_link_info(kfd, i, &link);
+    for (uint32_t j = 0; j < i; j++) {
+        kfd_link_info(kfd, j, &other);
+        if (alike(&link, &other))
+            return;
     }
+    printf("  %2u ->", link.node_from);
+    for (uint32_t j = i; j < kfd_link_count(kfd); j++) {
+        kfd_link_info(kfd, j, &other);
+        if (alike(&link, &other))
+            printf(" %u", other.node_to);
+    }
+    printf(": %s, weight %u", link_name(link.type), link.weight);
+    if (link.max_bandwidth)
+        printf(", %u to %u MB/s", link.min_bandwidth, link.max_bandwidth);
+    printf("%s\n", link.peer ? ", peer" : "");
+}
+
+static void text_links(struct kfd *kfd)
+{
+    if (kfd_device_count(kfd) > 1)
+        text_peers(kfd);
+    if (kfd_link_count(kfd))
+        printf("\nlinks (topology nodes)\n");
+    for (uint32_t i = 0; i < kfd_link_count(kfd); i++)
+        text_link(kfd, i);
 }
 
 static void text_info(struct kfd *kfd, struct vmm *vmm)
@@ -146,7 +182,7 @@ static void json_device(struct json *json, struct kfd_device *dev)
     json_bool(json, "large_bar", info->large_bar);
     json_bool(json, "apu", info->apu);
     json_number(json, "simd_count", info->simd_count);
-    json_number(json, "partitions", info->num_xcc);
+    json_number(json, "compute_dies", info->num_xcc);
     json_number(json, "wave_front_size", info->wave_front_size);
     json_number(json, "max_clock_mhz", info->max_clock_mhz);
     json_format(json, "va_base", "0x%" PRIx64, info->va_base);

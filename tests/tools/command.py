@@ -75,7 +75,7 @@ def info_lists_gpus_links_and_rights():
     expect(all(gpu["can_map"] == list(range(8)) for gpu in found["gpus"]), "peers")
     expect(all(gpu["free_bytes"] > 0 for gpu in found["gpus"]), "free memory")
     expect(len({gpu["gpu_id"] for gpu in found["gpus"]}) == 8, "gpu_id")
-    expect(any(link["type"] == "xgmi" for link in found["links"]), found["links"])
+    expect(any(link["type"] == "XGMI" for link in found["links"]), found["links"])
     expect(found["vmm"]["engine"] == "drm" and found["vmm"]["read-only mappings"], found["vmm"])
 
 
