@@ -13,7 +13,7 @@
 #include "json.h"
 #include "tool.h"
 
-#define DEMO_PIECES 64
+#define DEMO_PIECES 96 /* a stripe on each of 64 GPUs, and the rest */
 #define DEMO_MIB ((size_t)1 << 20)
 
 /* A mapped part of the range. */
@@ -79,6 +79,9 @@ bool demo_check_all(struct demo *demo);
 /* Fills one piece with a new pattern through the CPU. */
 bool demo_rewrite(struct demo *demo, struct demo_piece *piece);
 bool demo_boundaries(struct demo *demo);
+/* Copies between a mapped address and buf by hipMemcpy, or where the CPU cannot see the memory
+ * through a fake GPU. 0; -EOPNOTSUPP when neither can; another negative errno. */
+int demo_copy(struct demo *demo, int gpu, void *at, void *buf, size_t size, bool write);
 
 /* Sharing with a child process (demo_share.c). */
 bool demo_share(struct demo *demo);

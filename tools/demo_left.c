@@ -67,7 +67,7 @@ bool demo_tear_down(struct demo *demo, const struct demo_holdings *before)
     char *base = demo->base;
     size_t size;
 
-    if (!demo_call(demo, hipMemUnmap(base, demo->end), "hipMemUnmap of everything") ||
+    if ((demo->end && !demo_call(demo, hipMemUnmap(base, demo->end), "hipMemUnmap")) ||
         !demo_call(demo, hipMemAddressFree(base, demo->size), "hipMemAddressFree"))
         return false;
     demo_say(demo, "one unmap for all %zu pieces, one address free", demo->count);

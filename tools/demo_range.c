@@ -313,7 +313,5 @@ void demo_picture(struct demo *demo)
     if (demo->as_json) {
         json_end(&demo->json);
         json_end(&demo->json);
-    } else {
-        printf("\n");
     }
 }

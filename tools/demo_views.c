@@ -53,25 +53,45 @@ static bool has_view(const struct demo *demo, const struct demo_piece *piece, en
     return view == VIEW_COPY || demo->machine.fake;
 }
 
-/* 0; -EOPNOTSUPP when the CPU cannot see the memory; another negative errno. */
+static int cpu_copy(void *at, void *buf, size_t size, bool write)
+{
+    hipError_t err = write ? hipMemcpy(at, buf, size, hipMemcpyHostToDevice)
+                           : hipMemcpy(buf, at, size, hipMemcpyDeviceToHost);
+
+    return err == hipSuccess ? 0 : err == hipErrorNotSupported ? -EOPNOTSUPP : -EIO;
+}
+
+static int gpu_copy(struct demo *demo, int gpu, void *at, void *buf, size_t size, bool write)
+{
+    struct fake *fake = demo->machine.fake;
+
+    return write ? fake_gpu_write(fake, (uint32_t)gpu, (uintptr_t)at, buf, size, NULL)
+                 : fake_gpu_read(fake, (uint32_t)gpu, (uintptr_t)at, buf, size, NULL);
+}
+
+int demo_copy(struct demo *demo, int gpu, void *at, void *buf, size_t size, bool write)
+{
+    int err = cpu_copy(at, buf, size, write);
+
+    return err == -EOPNOTSUPP && demo->machine.fake ? gpu_copy(demo, gpu, at, buf, size, write)
+                                                    : err;
+}
+
+/* As demo_copy, through one view of a piece. */
 static int transfer(struct demo *demo, const struct demo_piece *piece, enum view view,
                     size_t offset, void *buf, size_t size, bool write)
 {
     char *at = demo->base + piece->offset + offset;
-    uint32_t gpu = (uint32_t)(view == VIEW_READER ? piece->reader : piece->owner);
-    hipError_t err;
 
     switch (view) {
     case VIEW_COPY:
-        err = write ? hipMemcpy(at, buf, size, hipMemcpyHostToDevice)
-                    : hipMemcpy(buf, at, size, hipMemcpyDeviceToHost);
-        return err == hipSuccess ? 0 : err == hipErrorNotSupported ? -EOPNOTSUPP : -EIO;
+        return cpu_copy(at, buf, size, write);
     case VIEW_HOST:
         memcpy(write ? at : buf, write ? buf : at, size);
         return 0;
     default:
-        return write ? fake_gpu_write(demo->machine.fake, gpu, (uintptr_t)at, buf, size, NULL)
-                     : fake_gpu_read(demo->machine.fake, gpu, (uintptr_t)at, buf, size, NULL);
+        return gpu_copy(demo, view == VIEW_READER ? piece->reader : piece->owner, at, buf, size,
+                        write);
     }
 }
 
@@ -185,7 +205,7 @@ bool demo_check_all(struct demo *demo)
             demo_not_checked(demo, "%zu pieces, %s: the CPU cannot see their memory", unseen,
                              view_names[view]);
         if (seen && !err)
-            demo_check(demo, true, "%zu pieces, %s, %s: as written", seen, tool_size(bytes, text),
+            demo_check(demo, true, "%zu piece(s), %s, %s: as written", seen, tool_size(bytes, text),
                        view_names[view]);
     }
     if (!demo->machine.fake)
