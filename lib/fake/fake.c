@@ -106,6 +106,7 @@ void fake_destroy(struct fake *fake)
 
     if (fake == NULL)
         return;
+    fake_sys_release(fake->sys);
     p = atomic_load(&fake->process);
     /* A child that never used what it inherited has nothing of its own in the machine. */
     if (p->pid == getpid()) {

@@ -20,6 +20,7 @@
 struct sys {
     struct kfd_sys base;
     struct fake *fake;
+    struct kfd_sys_state *state; /* lib/kfd's */
 };
 
 static struct fake *fake_of(struct kfd_sys *base)
@@ -246,6 +247,11 @@ static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t 
     return err;
 }
 
+static struct kfd_sys_state **sys_state(struct kfd_sys *base)
+{
+    return &((struct sys *)(void *)base)->state;
+}
+
 static const struct kfd_sys_ops ops = {
     .open_path = sys_open,
     .close_fd = sys_close,
@@ -258,6 +264,7 @@ static const struct kfd_sys_ops ops = {
     .read_file = sys_read,
     .list_dir = sys_list,
     .product_name = sys_product_name,
+    .state = sys_state,
 };
 
 struct kfd_sys *fake_sys_new(struct fake *fake)
@@ -269,6 +276,15 @@ struct kfd_sys *fake_sys_new(struct fake *fake)
     sys->base.ops = &ops;
     sys->fake = fake;
     return &sys->base;
+}
+
+void fake_sys_release(struct kfd_sys *base)
+{
+    struct sys *sys = (struct sys *)(void *)base;
+
+    if (sys->state != NULL)
+        sys->state->release(base, sys->state);
+    sys->state = NULL;
 }
 
 void fake_sys_free(struct kfd_sys *sys)
