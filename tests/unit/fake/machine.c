@@ -136,11 +136,12 @@ static void test_two_machines_know_nothing_of_each_other(void **state)
     int fd;
 
     rig_start(&a, "mi300x:1", "6.12", 0);
-    rig_start(&b, "mi300x:1", "6.12", 0);
+    rig_open(&b, "mi300x:1", "6.12", 0);
     h = rig_must_alloc(&a, 0, 0, 2 * MIB, VRAM_RW);
     fd = rig_export(&a, h);
-    assert_int_equal(rig_import(&b, 0, fd, 0, &h), -EINVAL);
     assert_int_equal(rig_acquire(&b, 0, a.drm[0]), -EINVAL);
+    assert_int_equal(rig_acquire(&b, 0, b.drm[0]), 0);
+    assert_int_equal(rig_import(&b, 0, fd, 0, &h), -EINVAL);
     rig_close(&a, fd);
     rig_end(&a);
     rig_end(&b);
