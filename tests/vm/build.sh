@@ -18,7 +18,7 @@ need apt-get apt dpkg-deb dpkg busybox busybox-static modprobe kmod cpio cpio xz
 dir=$cache/linux-$1
 mkdir -p "$dir"
 sources=("$here"/guest/* "$here/build.sh")
-stamp=$(cat "${sources[@]}" | sha256sum | cut -c1-16)
+stamp=$(cat "${sources[@]}" "$here/vm.py" "$here/cards.sh" | sha256sum | cut -c1-16)
 if [ "$(cat "$dir/stamp" 2> /dev/null)" = "$stamp" ] && [ -s "$dir/initrd" ]; then
     echo "$dir"
     exit

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: MIT
 # cards.sh GFX CARDS VRAM BAR UPDATE
 # The kernel command line words that make hollow cards and let amdgpu bind to them.
-#   GFX 8 (VegaM, 40-bit addresses) or 9 (Vega10, 47-bit); CARDS 1 to 4; VRAM MiB of each and BAR
+#   GFX 8 (VegaM, 40-bit addresses) or 9 (Vega10, 47-bit); CARDS 0 to 4; VRAM MiB of each and BAR
 #   MiB of it that the CPU sees, powers of two; UPDATE cpu or sdma: who writes the page tables
 set -euo pipefail
 gfx=$1 cards=$2 vram=$3 bar=$4 update=$5
 kept=$(((cards * (vram + 6) + 127) / 128 * 128))
 case $update in cpu) mode=3 ;; sdma) mode=0 ;; *) exit 2 ;; esac
 
+if [ "$cards" = 0 ]; then # the driver without any card
+    echo mods=vgem
+    exit
+fi
 # The cards' memory lies at 1 GiB: their 32-bit BARs need addresses below 4 GiB.
 echo "memmap=${kept}M\$0x40000000" mods=hollow,vgem
 echo "hollow.gen=$gfx" "hollow.count=$cards" "hollow.vram_mb=$vram" "hollow.bar_mb=$bar"

@@ -4,7 +4,7 @@
 # kernel in an emulated guest with hollow cards.
 #   TEST             a program with its arguments as one word ("build/tests/cts/cts --all"), or a
 #                    file.tar whose first entry is t/run.sh
-#   --kernel 6.12|6.1   --cards 1..4   --gfx 9|8   --update cpu|sdma   default 6.12, 1, 9, cpu
+#   --kernel 6.12|6.1   --cards 0..4   --gfx 9|8   --update cpu|sdma   default 6.12, 1, 9, cpu
 #   --vram MIB       of each card, default 128; --bar MIB: what of it the CPU sees, default all
 #   --limit SECONDS  for each test, default 120
 #   --out FOLDER     keep NAME.out, NAME.rows and NAME.log here, default $cache/out
@@ -61,7 +61,7 @@ for t; do
     *.tar) cp "${w[0]}" "$tar" ;;
     *) "$here/pack.sh" "$tar" "${w[@]}" || exit 2 ;;
     esac
-    to=$out/$n-$name
+    to=$out/$kernel-gfx$gfx-$cards-$update-$n-$name
     rc=0
     "$here/vm.py" run "$dir" "$snap" "$mem" "$tar" "$to" "$limit" || rc=$?
     sed 's/^/    /' "$to.out"

@@ -93,7 +93,7 @@ def save(folder, snap, mem, *words):
     disk.truncate(1 << 20)
     log = open(snap + ".log", "w")
     m = Machine(folder, mem, disk.name, ["/dev/null", "/dev/null"], BOOT_LIMIT,
-                words="console=ttyS0 quiet panic=-1 oops=panic " + " ".join(words))
+                words="console=ttyS0 quiet panic=-1 oops=panic printk.devkmsg=on " + " ".join(words))
     for line in m.proc.stdout:
         log.write(line)
         if line.startswith("@@") and line.rstrip().endswith("READY"):
@@ -144,8 +144,8 @@ def run(folder, snap, mem, tar, out, limit="120"):
     done = [re.search(r"@@ \S+ DONE rc (\d+)", x) for x in lines]
     done = [int(x.group(1)) for x in done if x]
     if not done:
-        why = f"killed after {limit} s" if m.timed_out else "the guest died"
-        print(f"tests/vm: {why}, see {out}.log", file=sys.stderr)
+        why = f"killed after {limit} s" if m.timed_out else f"the guest died (QEMU: {m.proc.returncode})"
+        print(f"tests/vm: {why}, see {out}.log; its end:", *lines[-8:], sep="\n    ", file=sys.stderr)
         return 2
     bad = reports(lines)
     for line in bad:
