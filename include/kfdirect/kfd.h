@@ -9,9 +9,19 @@
  * is 4096 bytes. No function prints, aborts or exits. All functions may be called from any thread,
  * on any object that is not being closed at the same time.
  *
- * On -EINTR and -EAGAIN the layer repeats the request where the kernel allows it, keeping n_success
- * of a MAP or UNMAP between the tries, and blocks signals around FREE, which the kernel cannot
- * restart. Callers never see -EINTR.
+ * On -EINTR and -EAGAIN the layer repeats the request with the same argument block, which keeps
+ * n_success of a MAP or UNMAP as the kernel left it; after a million tries it gives up with
+ * -EAGAIN. FREE is sent once, with all signals blocked, because the kernel cannot restart it: see
+ * kfd_mem_free. Callers never see -EINTR.
+ *
+ * After fork the child's struct kfd is dead: the kernel ties it to the parent's memory. Every
+ * function that needs the kernel answers -EBADF without a call; look-ups go on working; kfd_close
+ * gives back the child's descriptors. The child opens a struct kfd of its own. Forks by fork(3) are
+ * noticed; after a raw clone(2) KFD requests still end as the kernel's EBADF, but render-node
+ * requests would work on the parent's address space.
+ *
+ * Errors of the kernel are handed on with their errno; the ones listed are those it is known to
+ * give (Linux 6.1 and 6.12) and when.
  */
 #ifndef KFDIRECT_KFD_H
 #define KFDIRECT_KFD_H
@@ -142,10 +152,14 @@ enum kfd_sys_op {
     KFD_SYS_READ,
 };
 
-/* A failure to inject: among the operations of kind op (KFD_SYS_ANY: every kind listed above; for
- * KFD_SYS_REQUEST only requests whose low 16 bits, type and number, equal `request`, 0 for all) the
- * one after `skip` others fails with -error without reaching the next system; with `forever` all
- * later ones fail as well. Closing and unmapping never fail. */
+/*
+ * A failure to inject: among the operations of kind op (KFD_SYS_ANY: every kind listed above; for
+ * KFD_SYS_REQUEST only requests whose low 16 bits, type and number, equal `request`, 0 for all;
+ * KFD_SYS_READ: files and folders) the one after `skip` others fails with -error without reaching
+ * the next system; with `forever` all later ones fail as well. Closing, unmapping, advice, stat and
+ * names never fail. A skip of UINT64_MAX only counts. EINTR and EAGAIN of a request are repeated by
+ * this layer, but for FREE.
+ */
 struct kfd_sys_fault {
     enum kfd_sys_op op;
     uint16_t request;
@@ -224,21 +238,37 @@ struct kfd_link_info {
 
 /*
  * Opens /dev/kfd and every usable GPU on sys (NULL: the default): version, topology, apertures,
- * render nodes, VM acquisition. 3 ioctls + 1 per GPU and 1 DRM VERSION per GPU. GPUs that cannot be
- * used are left out with a reason (kfd_skipped). Without a usable GPU it still succeeds, with a
- * count of 0 and the reasons kept.
- * Errors: -ENOENT no /dev/kfd; -EACCES or -EPERM no permission (the text names the file and its
- * group); -EPROTO a KFD major version other than 1; -ENOMEM; others as open(2) gave them.
+ * render nodes, VM acquisition. 3 ioctls, and 3 per GPU: DRM VERSION and INFO, which make sure that
+ * the render node is the topology's chip, and ACQUIRE_VM. GPUs that cannot be used are left out
+ * with a reason (kfd_skipped): hidden by the device cgroup, render node missing, forbidden or
+ * another device, no aperture, taken by another library of this process, malformed sysfs text, or
+ * more than KFD_MAX_DEVICES. Without a usable GPU it still succeeds, with a count of 0 and the
+ * reasons kept.
+ *
+ * A process may hold several struct kfd on one system; they share the acquired render nodes, and
+ * their GEM handles, because the kernel knows one address space per process and GPU.
+ * Opens and closes of one process run one at a time. *out is the caller's, ended by kfd_close, and
+ * untouched on failure.
+ * Errors: -ENOENT no /dev/kfd, or see kfd_sys_default; -EACCES or -EPERM no permission (the text
+ * names the file, its mode and its group); -EPROTO a KFD major version other than 1; -EAGAIN the
+ * topology kept changing; -ENOMEM; others as open(2) and sysfs gave them.
  */
 KFDIRECT_API int kfd_open(struct kfd_sys *sys, struct kfd **out);
 
-/* Closes every descriptor. KFD itself frees memory only at process exit (kernel rule), so free
- * allocations first. NULL is allowed. In a forked child only the child's descriptors are closed. */
+/*
+ * Ends a struct kfd and all its devices. KFD memory is freed by the kernel only at process exit, so
+ * free allocations first. Where the system can keep them (see kfd_sys_state), the acquired render
+ * nodes stay open, one descriptor per GPU, for the next kfd_open: the kernel would refuse any other
+ * file of that GPU until the process ends. What GEM handles are left in them goes with the last
+ * struct kfd that used them. NULL is allowed. In a forked child only the child's descriptors are
+ * closed and the kernel is asked nothing.
+ */
 KFDIRECT_API void kfd_close(struct kfd *kfd);
 
+/* The system it was opened on. */
 KFDIRECT_API struct kfd_sys *kfd_get_sys(struct kfd *kfd);
 /* True in the process that opened it; false in a forked child, where every request would be EBADF.
- */
+ * Costs no system call. */
 KFDIRECT_API bool kfd_is_owner(const struct kfd *kfd);
 KFDIRECT_API void kfd_version(const struct kfd *kfd, uint32_t *major, uint32_t *minor);
 KFDIRECT_API bool kfd_has(const struct kfd *kfd, enum kfd_cap cap);
@@ -259,14 +289,18 @@ KFDIRECT_API uint32_t kfd_cpu_node_count(const struct kfd *kfd);
 KFDIRECT_API uint32_t kfd_link_count(const struct kfd *kfd);
 KFDIRECT_API void kfd_link_info(const struct kfd *kfd, uint32_t i, struct kfd_link_info *out);
 /*
- * Whether dev may map VRAM of owner: itself, an APU, an XGMI link, or a peer link (facts of
- * kfd_topology.c: the entry of dev towards owner).
+ * Whether the kernel lets dev map VRAM of owner: itself, an APU, an XGMI link of dev to owner among
+ * the direct links, or a PCIe link of dev to owner among the peer links. One look-up, no call. The
+ * direction matters. It holds for KFD maps; GEM_VA maps any peer and moves the memory to the host
+ * when it must, which a caller should not let happen.
  */
 KFDIRECT_API bool kfd_can_access(const struct kfd_device *dev, const struct kfd_device *owner);
 
 /*
- * Free VRAM of a device in bytes: KFD's AVAILABLE_MEMORY where it exists, else the DRM heap's total
- * less its usage. It is rounded down to 2 MiB by the kernel and ignores fragmentation.
+ * Free VRAM of a device in bytes: KFD's AVAILABLE_MEMORY where it exists (1.9), else the DRM heap's
+ * total less its usage. Rounded down to 2 MiB; it ignores fragmentation, and the former also what
+ * graphics programs hold. Memory counts until its last reference is gone, exports and CPU mappings
+ * included. No error of its own is known.
  */
 KFDIRECT_API int kfd_mem_available(struct kfd_device *dev, uint64_t *bytes);
 
@@ -286,27 +320,48 @@ KFDIRECT_API int kfd_mem_available(struct kfd_device *dev, uint64_t *bytes);
 #define KFD_MEM_WRITABLE 0x80000000u
 
 /*
- * ALLOC_MEMORY_OF_GPU. va 0 makes memory without an address, which can be exported but not mapped
- * by kfd_mem_map. The kernel checks neither alignment nor overlap of va here, so this layer refuses
- * what a later MAP would: va or size not a multiple of the GPU page, or outside the aperture:
- * -EINVAL. mmap_offset may be NULL. Errors: -EINVAL, -ENOMEM (memory of that kind exhausted),
- * -ENODEV (VM not acquired).
+ * ALLOC_MEMORY_OF_GPU: zeroed, resident memory of `size` bytes, for GPU address va. va 0 makes
+ * memory without an address, which can be exported but not mapped by kfd_mem_map. KFD_MEM_WRITABLE
+ * and _EXECUTABLE are rights of every KFD map of it; it is always readable.
+ * The kernel checks neither alignment nor overlap of va here, nor contradicting flags, so this
+ * layer refuses what a later MAP would: -EINVAL for va or size not a multiple of the GPU page, size
+ * 0, a range outside the aperture, flags that are unknown or do not name exactly one type of
+ * memory, PUBLIC or CONTIGUOUS without VRAM, PUBLIC where the CPU does not see all VRAM;
+ * -EOPNOTSUPP for CONTIGUOUS before KFD 1.16. Overlap of va still shows at MAP only. mmap_offset
+ * (may be NULL): where to mmap the device's render node (offset 0 of the memory only) or, for
+ * MMIO_REMAP, /dev/kfd. For USERPTR it is required and holds the page-aligned CPU address on entry.
+ * The handle is the caller's, ended by kfd_mem_free; on failure nothing is written. Other errors:
+ * -ENOMEM memory of that kind exhausted (the process's own memory is never evicted for it); -EFAULT
+ * or -EPERM no writable memory at a userptr; -EADDRINUSE an SVM range at va.
  */
 KFDIRECT_API int kfd_mem_alloc(struct kfd_device *dev, uint64_t va, uint64_t size, uint32_t flags,
                                uint64_t *handle, uint64_t *mmap_offset);
-/* FREE_MEMORY_OF_GPU. -EBUSY while KFD-mapped on any device; -EINVAL unknown handle. */
+/*
+ * FREE_MEMORY_OF_GPU. Take GEM_VA mappings away and flush before it: the kernel does not, and stops
+ * keeping them valid. -EBUSY while KFD-mapped on any device or a queue's (nothing changed); -EINVAL
+ * unknown handle; -EPERM the event page; -EIO interrupted halfway in spite of blocked signals: it
+ * must not be repeated, and the memory stays until the process ends.
+ */
 KFDIRECT_API int kfd_mem_free(struct kfd *kfd, uint64_t handle);
 /*
- * MAP_MEMORY_TO_GPU for n devices at the handle's VA. On failure the devices [0, *done) stay mapped
- * (kernel rule); done may be NULL. -EINVAL unreachable peer, overlap, va 0; -ENOMEM page tables or
- * unknown handle.
+ * MAP_MEMORY_TO_GPU for n devices (1 to KFD_MAX_DEVICES, all of this kfd) at the handle's VA, in
+ * one ioctl; the page tables are written and the TLBs flushed when it returns. Maps are not
+ * counted: mapping again succeeds and changes nothing. On failure the devices [0, *done) stay
+ * mapped (kernel rule) and [*done] is the one that failed; done may be NULL. -EINVAL unreachable
+ * peer, overlap with any mapping there (GEM_VA's included), va 0, a device of another kfd; -ENOMEM
+ * page tables, or, an oddity of the kernel, a handle it does not know.
  */
 KFDIRECT_API int kfd_mem_map(struct kfd *kfd, uint64_t handle, struct kfd_device *const *devs,
                              uint32_t n, uint32_t *done);
+/*
+ * UNMAP_MEMORY_FROM_GPU, likewise; flushed when it returns on gfx9.4.1 and later. -EINVAL a device
+ * it is not mapped on, which also stops it there; -EBUSY used by a live queue; -ENOMEM unknown
+ * handle.
+ */
 KFDIRECT_API int kfd_mem_unmap(struct kfd *kfd, uint64_t handle, struct kfd_device *const *devs,
                                uint32_t n, uint32_t *done);
-/* Flushes the TLB of n devices for changes made by GEM_VA: MAP with n_success == n_devices. Any
- * live handle serves. */
+/* Flushes the TLBs of n devices for changes made by GEM_VA: MAP with n_success == n_devices, which
+ * maps nothing. Any live handle serves, one without an address too. Errors as kfd_mem_map. */
 KFDIRECT_API int kfd_mem_flush(struct kfd *kfd, uint64_t handle, struct kfd_device *const *devs,
                                uint32_t n);
 
@@ -317,26 +372,42 @@ struct kfd_dmabuf_info {
     uint32_t gpu_id;
 };
 
-/* EXPORT_DMABUF: a new close-on-exec descriptor, owned by the caller. -EOPNOTSUPP before KFD 1.12.
+/*
+ * EXPORT_DMABUF: a new descriptor, close-on-exec and above 2, owned by the caller. It keeps the
+ * memory alive, and maps read-only on the CPU if the memory is not KFD_MEM_WRITABLE. Export soon
+ * after the allocation: later, freeing an import of the same memory can make the first export fail
+ * (-ENOENT, a kernel defect). -EOPNOTSUPP before KFD 1.12; -EINVAL unknown handle; -EPERM userptr;
+ * -EMFILE.
  */
 KFDIRECT_API int kfd_dmabuf_export(struct kfd *kfd, uint64_t handle, int *fd);
-/* IMPORT_DMABUF at va (0: no address). -EBADF bad descriptor, -EINVAL not a usable dma-buf. */
+/*
+ * IMPORT_DMABUF at va (0: no address): a handle of the caller's, ended by kfd_mem_free; fd stays
+ * the caller's. Whole buffer, always writable and executable. The same buffer may be imported many
+ * times. -EBADF bad descriptor; -EINVAL not a usable dma-buf, or va no page of the aperture;
+ * -ENOMEM.
+ */
 KFDIRECT_API int kfd_dmabuf_import(struct kfd_device *dev, int fd, uint64_t va, uint64_t *handle);
-/* GET_DMABUF_INFO. -EBADF bad descriptor, -EINVAL not a dma-buf of an AMD GPU. */
+/* GET_DMABUF_INFO. For host memory on gfx942 the kernel names the first GPU it may, not the owner.
+ * -EBADF bad descriptor; -EINVAL not a dma-buf of an AMD GPU, or no GPU at all. */
 KFDIRECT_API int kfd_dmabuf_info(struct kfd *kfd, int fd, struct kfd_dmabuf_info *out);
 
 /*
  * GEM handles on a device's acquired render node. The kernel returns the same handle for every
  * import of one dma-buf and does not count; this layer counts, so each import or create is paired
- * with one kfd_gem_close.
+ * with one kfd_gem_close. The last close also takes away every GEM_VA mapping of the handle.
+ * Import: fd stays the caller's; -EBADF bad descriptor, -EINVAL not a dma-buf, -ENOMEM.
+ * Close: -EINVAL a handle that is not open by this count.
  */
 KFDIRECT_API int kfd_gem_import(struct kfd_device *dev, int fd, uint32_t *gem);
 KFDIRECT_API int kfd_gem_close(struct kfd_device *dev, uint32_t gem);
-/* AMDGPU_GEM_CREATE with CPU access asked for where vram is visible. */
+/* AMDGPU_GEM_CREATE, VRAM or host memory, zeroed; CPU access is asked for where the CPU sees all of
+ * the VRAM. It is charged to no KFD limit. -EINVAL size not a multiple of the GPU page; -ENOMEM. */
 KFDIRECT_API int kfd_gem_create(struct kfd_device *dev, uint64_t size, bool vram, uint32_t *gem);
-/* PRIME_HANDLE_TO_FD, read-write and close-on-exec; the descriptor is the caller's. */
+/* PRIME_HANDLE_TO_FD: read-write, close-on-exec, above 2; the descriptor is the caller's. -ENOENT
+ * unknown handle; -EMFILE. */
 KFDIRECT_API int kfd_gem_export(struct kfd_device *dev, uint32_t gem, int *fd);
-/* AMDGPU_GEM_MMAP: the offset to mmap the render node at, from the BO's start only. */
+/* AMDGPU_GEM_MMAP: the offset to mmap the render node at, from the BO's start only. -ENOENT unknown
+ * handle; -EPERM memory without CPU access. */
 KFDIRECT_API int kfd_gem_mmap_offset(struct kfd_device *dev, uint32_t gem, uint64_t *offset);
 
 enum kfd_va_op {
@@ -351,18 +422,27 @@ enum kfd_va_op {
 #define KFD_VA_EXEC 0x8u
 
 /*
- * AMDGPU_GEM_VA on the acquired VM. The kernel may answer 0 with page tables unwritten (facts T3),
- * and UNMAP and CLEAR flush no TLB: follow with kfd_mem_flush. Where the DRM version has timeline
- * points (>= 3.64) the change is queued on the device's own timeline and kfd_gem_va_wait waits for
- * all of them; elsewhere kfd_gem_va_wait returns 0 at once.
- * -EINVAL overlap, alignment or range; -ENOENT unknown handle, or UNMAP of no mapping at va.
+ * AMDGPU_GEM_VA on the acquired VM, in the 4-KiB pages of the GPU. MAP puts [offset, offset + size)
+ * of a BO at va with KFD_VA_* rights; UNMAP takes away the one mapping of this BO that starts at
+ * va, whole; CLEAR (gem 0) whatever lies in the range; REPLACE is CLEAR and MAP in one, for a
+ * change of rights. Never CLEAR or REPLACE a part of a mapping: the kernel can lose the rest of it
+ * (T5). Keep a KFD handle of the memory alive in this process as long as a mapping is: without it
+ * the kernel moves the memory under the GPU's feet. Before KFD 1.15 mappings do not survive
+ * eviction. The kernel may answer 0 with page tables unwritten (out of memory there; REPLACE tries
+ * again), and UNMAP and CLEAR flush no TLB: follow with kfd_mem_flush before memory or address is
+ * used again. Where the DRM version has timeline points (>= 3.64) the change is queued on the
+ * device's own timeline and kfd_gem_va_wait waits, without limit, for all that were queued before
+ * it; elsewhere it returns 0 at once. -EINVAL unknown operation or flag, overlap (MAP; KFD's maps
+ * included), alignment, or a range beyond the BO or the address space; -ENOENT unknown handle, or
+ * UNMAP of no mapping at va; -ENOMEM.
  */
 KFDIRECT_API int kfd_gem_va(struct kfd_device *dev, enum kfd_va_op op, uint32_t gem, uint64_t va,
                             uint64_t offset, uint64_t size, uint32_t flags);
 KFDIRECT_API int kfd_gem_va_wait(struct kfd_device *dev);
 
-/* One line for a request, "MAP_MEMORY_TO_GPU handle=... n=2", into buf; used by the tracer and the
- * fake's log. The argument may be NULL (name only). Returns the length as snprintf does. */
+/* One line for a request, "FREE_MEMORY_OF_GPU handle=0x3e800000000", into buf: its name and the
+ * fields that the caller sets. The argument may be NULL (name only); no more of it is read than the
+ * request code says, and no pointer in it is followed. Returns the length as snprintf does. */
 KFDIRECT_API int kfd_request_decode(unsigned long request, const void *arg, char *buf, size_t size);
 
 #ifdef __cplusplus
