@@ -190,7 +190,7 @@ static int print_alloc(void *arg, uint64_t handle, void *object)
             alloc->props.device, alloc->props.uncached ? ", uncached" : "",
             alloc->props.imported ? ", imported" : "", atomic_load(&alloc->users),
             atomic_load(&alloc->maps));
-    fputs(", imports", out);
+    fputs(", imports ", out);
     for (uint32_t d = 0; d < alloc->vmm->device_count; d++)
         fputc(alloc->imports[d].gem ? '+' : '-', out);
     fputc('\n', out);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fixture drm = {.machine = "mi300x:1", .kernel = "6.12"};
+static struct fixture small = {.machine = "navi31-smallbar", .kernel = "6.12"};
+
+/* The line of /proc/self/maps that holds va, or "". */
+static void maps_line(uint64_t va, char *line, size_t size)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    unsigned long long from, to;
+
+    assert_non_null(maps);
+    while (fgets(line, (int)size, maps)) {
+        if (sscanf(line, "%llx-%llx", &from, &to) == 2 && va >= from && va < to) {
+            fclose(maps);
+            return;
+        }
+    }
+    fclose(maps);
+    line[0] = '\0';
+}
+
+/* Whether the CPU may touch va, tried in a child. */
+static bool cpu_can(uint64_t va, bool write)
+{
+    volatile uint64_t *p = (uint64_t *)(uintptr_t)va;
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        uint64_t value;
+
+        signal(SIGSEGV, SIG_DFL);
+        value = *p;
+
+        if (write)
+            *p = value;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void the_cpu_sees_what_the_gpu_writes_at_the_same_address(struct fixture *f)
+{
+    vmm_handle handle = fixture_create(f, 0, 4 * MIB);
+    uint64_t va = fixture_reserve(f, 4 * MIB);
+    volatile uint64_t *p = (uint64_t *)(uintptr_t)va;
+    char line[512];
+
+    fixture_map(f, va, 4096, 0, handle);
+    fixture_map(f, va + 2 * MIB, 2 * MIB, 2 * MIB, handle);
+    fixture_access(f, va, 4096, 0, VMM_PROT_READ_WRITE);
+    fixture_access(f, va, 4096, VMM_HOST, VMM_PROT_READ_WRITE);
+    fixture_access(f, va + 2 * MIB, 2 * MIB, 0, VMM_PROT_READ_WRITE);
+    fixture_access(f, va + 2 * MIB, 2 * MIB, VMM_HOST, VMM_PROT_READ);
+    gpu_write(f, 0, va, 11);
+    gpu_write(f, 0, va + 4 * MIB - 8, 12);
+    assert_int_equal(p[0], 11);
+    assert_int_equal(p[4 * MIB / 8 - 1], 12);
+    p[1] = 13;
+    assert_int_equal(gpu_read(f, 0, va + 8), 13);
+    maps_line(va + 2 * MIB, line, sizeof(line));
+    assert_non_null(strstr(line, "r--s"));
+    fixture_access(f, va + 2 * MIB, 2 * MIB, VMM_HOST, VMM_PROT_READ_WRITE);
+    p[4 * MIB / 8 - 1] = 14;
+    assert_int_equal(gpu_read(f, 0, va + 4 * MIB - 8), 14);
+    assert_int_equal(vmm_unmap(f->vmm, va, 4 * MIB), 0);
+    /* The range stays reserved: inaccessible, anonymous, no device behind it. */
+    for (uint64_t at = va; at < va + 4 * MIB; at += 2 * MIB) {
+        maps_line(at, line, sizeof(line));
+        assert_non_null(strstr(line, "---p"));
+        assert_non_null(strstr(line, " 0 "));
+    }
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 4 * MIB), 0);
+}
+
+static void views_do_not_pass_to_a_forked_child(struct fixture *f)
+{
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 2 * MIB);
+
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    fixture_access(f, va, 2 * MIB, VMM_HOST, VMM_PROT_READ_WRITE);
+    *(volatile uint64_t *)(uintptr_t)va = 1;
+    assert_false(cpu_can(va, false));
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+}
+
+static void device_memory_behind_a_small_bar_is_not_supported(struct fixture *f)
+{
+    struct vmm_access list[] = {{0, VMM_PROT_READ_WRITE}, {VMM_HOST, VMM_PROT_READ}};
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 2 * MIB);
+    uint32_t prot = 7;
+
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    assert_int_equal(vmm_set_access(f->vmm, va, 2 * MIB, list, 2), -EOPNOTSUPP);
+    assert_int_equal(vmm_get_access(f->vmm, va, 0, &prot), 0);
+    assert_int_equal(prot, VMM_PROT_NONE);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+}
+
+FIXTURE_TEST(the_cpu_sees_what_the_gpu_writes_at_the_same_address)
+FIXTURE_TEST(views_do_not_pass_to_a_forked_child)
+FIXTURE_TEST(device_memory_behind_a_small_bar_is_not_supported)
+
+int main(void)
+{
+#define T(name, fix) cmocka_unit_test_prestate(test_##name, &fix)
+    const struct CMUnitTest tests[] = {
+        T(the_cpu_sees_what_the_gpu_writes_at_the_same_address, drm),
+        T(views_do_not_pass_to_a_forked_child, drm),
+        T(device_memory_behind_a_small_bar_is_not_supported, small),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

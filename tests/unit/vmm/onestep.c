@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+
+static struct fixture eight = {.machine = "mi300x:8", .kernel = "6.12"};
+static struct fixture old = {.machine = "mi210:2", .kernel = "6.1"};
+
+static void alloc_and_free_are_four_ioctls_and_every_gpu_sees_it(struct fixture *f)
+{
+    struct vmm_props props = {.device = 0};
+    struct kfd_sys_counts counts;
+    struct fake_usage usage;
+    uint64_t va = 0;
+
+    kfd_sys_count_reset(f->counter);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 3 * MIB + 5, &va), 0);
+    gpu_write(f, 0, va, 99);
+    for (uint32_t gpu = 0; gpu < kfd_device_count(f->kfd); gpu++) {
+        if (kfd_can_access(kfd_device_at(f->kfd, gpu), kfd_device_at(f->kfd, 0)))
+            assert_int_equal(gpu_read(f, gpu, va), 99);
+        else
+            assert_int_equal(gpu_fault(f, gpu, va, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    }
+    assert_int_equal(vmm_free(f->vmm, va), 0);
+    kfd_sys_count_get(f->counter, &counts);
+    assert_int_equal(counts.requests, 4);
+    fake_get_usage(f->fake, &usage);
+    assert_int_equal(usage.objects, 0);
+}
+
+static void host_memory_is_one_address_for_the_cpu_and_every_gpu(struct fixture *f)
+{
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    uint64_t va = 0;
+
+    assert_int_equal(vmm_alloc(f->vmm, &props, 8192, &va), 0);
+    *(volatile uint64_t *)(uintptr_t)(va + 4096) = 5;
+    for (uint32_t gpu = 0; gpu < kfd_device_count(f->kfd); gpu++)
+        assert_int_equal(gpu_read(f, gpu, va + 4096), 5);
+    assert_int_equal(vmm_free(f->vmm, va), 0);
+}
+
+static void vmm_calls_and_free_refuse_each_others_addresses(struct fixture *f)
+{
+    struct vmm_props props = {.device = 0};
+    struct vmm_access rw = {0, VMM_PROT_READ_WRITE};
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB), out;
+    uint64_t va = 0, range = fixture_reserve(f, 2 * MIB);
+    uint32_t prot;
+
+    assert_int_equal(vmm_alloc(f->vmm, &props, 2 * MIB, &va), 0);
+    assert_int_equal(vmm_map(f->vmm, va, 2 * MIB, 0, handle), -EINVAL);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), -EINVAL);
+    assert_int_equal(vmm_set_access(f->vmm, va, 2 * MIB, &rw, 1), -EINVAL);
+    assert_int_equal(vmm_get_access(f->vmm, va, 0, &prot), -EINVAL);
+    assert_int_equal(vmm_retain(f->vmm, va, &out), -EINVAL);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), -EINVAL);
+    assert_non_null(strstr(kfd_error_text(), "one-step"));
+    fixture_map(f, range, 2 * MIB, 0, handle);
+    assert_int_equal(vmm_free(f->vmm, range), -EINVAL);
+    assert_int_equal(vmm_free(f->vmm, va + 4096), -EINVAL);
+    assert_int_equal(vmm_free(f->vmm, 0x1000), -EINVAL);
+    assert_int_equal(vmm_free(f->vmm, va), 0);
+    assert_int_equal(vmm_free(f->vmm, va), -EINVAL);
+    assert_int_equal(vmm_unmap(f->vmm, range, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, range, 2 * MIB), 0);
+}
+
+static void a_failure_at_any_step_leaves_nothing(struct fixture *f)
+{
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    char *before = fixture_state(f), *after;
+    bool fired = true;
+
+    for (uint64_t k = 0; fired; k++) {
+        struct kfd_sys_fault fault = {.op = KFD_SYS_ANY, .skip = k, .error = EIO};
+        uint64_t va = 1;
+        int err;
+
+        kfd_sys_inject_set(f->injector, &fault);
+        err = vmm_alloc(f->vmm, &props, 2 * MIB, &va);
+        kfd_sys_inject_seen(f->injector, &fired);
+        kfd_sys_inject_set(f->injector, NULL);
+        if (err) {
+            assert_int_equal(va, 1);
+            after = fixture_state(f);
+            assert_string_equal(before, after);
+            free(after);
+        } else {
+            assert_int_equal(vmm_free(f->vmm, va), 0);
+        }
+    }
+    free(before);
+}
+
+FIXTURE_TEST(alloc_and_free_are_four_ioctls_and_every_gpu_sees_it)
+FIXTURE_TEST(host_memory_is_one_address_for_the_cpu_and_every_gpu)
+FIXTURE_TEST(vmm_calls_and_free_refuse_each_others_addresses)
+FIXTURE_TEST(a_failure_at_any_step_leaves_nothing)
+
+int main(void)
+{
+#define T(name, fix)                                       \
+    {                                                      \
+#name " (" #fix ")", test_##name, NULL, NULL, &fix \
+    }
+    const struct CMUnitTest tests[] = {
+        T(alloc_and_free_are_four_ioctls_and_every_gpu_sees_it, eight),
+        T(alloc_and_free_are_four_ioctls_and_every_gpu_sees_it, old),
+        T(host_memory_is_one_address_for_the_cpu_and_every_gpu, eight),
+        T(host_memory_is_one_address_for_the_cpu_and_every_gpu, old),
+        T(vmm_calls_and_free_refuse_each_others_addresses, eight),
+        T(a_failure_at_any_step_leaves_nothing, eight),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+
+#include <pthread.h>
+
+static struct fixture drm = {.machine = "mi300x:2", .kernel = "6.12"};
+static struct fixture gfx8 = {.machine = "vegam-hollow:1", .kernel = "6.12"};
+
+static void addresses_lie_where_every_device_reaches(struct fixture *f)
+{
+    const struct kfd_device_info *info = kfd_device_info(kfd_device_at(f->kfd, 0));
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 2 * MIB);
+
+    assert_true(va >= info->va_base);
+    assert_true(va + 2 * MIB - 1 <= info->va_limit);
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    fixture_access(f, va, 2 * MIB, 0, VMM_PROT_READ_WRITE);
+    gpu_write(f, 0, va, 1);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+}
+
+static void close_gives_back_what_a_program_left(struct fixture *f)
+{
+    struct vmm_props props = {.device = 0};
+    vmm_handle a = fixture_create(f, 0, 2 * MIB), b = fixture_create(f, 1, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 8 * MIB), one;
+
+    fixture_map(f, va, 2 * MIB, 0, a);
+    fixture_map(f, va + 4 * MIB, 2 * MIB, 0, b);
+    fixture_access(f, va, 2 * MIB, 1, VMM_PROT_READ);
+    fixture_access(f, va, 2 * MIB, VMM_HOST, VMM_PROT_READ);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 4096, &one), 0);
+    fixture_reserve(f, 1 * GIB);
+    /* fixture_close checks the kernel's side. */
+}
+
+static void granularity_is_a_page_and_2_mib_and_can_be_raised(struct fixture *f)
+{
+    struct vmm_options options = {.size = sizeof(options), .min_granularity = 64 * 1024};
+    struct vmm *vmm;
+
+    assert_int_equal(vmm_min_granularity(f->vmm), 4096);
+    assert_int_equal(vmm_recommended_granularity(f->vmm), 2 * MIB);
+    assert_int_equal(vmm_open(f->kfd, &options, &vmm), 0);
+    assert_int_equal(vmm_min_granularity(vmm), 64 * 1024);
+    vmm_close(vmm);
+    options.min_granularity = 3000;
+    assert_int_equal(vmm_open(f->kfd, &options, &vmm), -EINVAL);
+}
+
+struct racer {
+    struct fixture *f;
+    uint64_t va;
+    vmm_handle handle;
+    pthread_barrier_t *start;
+    int err;
+};
+
+static void *race_map(void *arg)
+{
+    struct racer *r = arg;
+
+    pthread_barrier_wait(r->start);
+    r->err = vmm_map(r->f->vmm, r->va, 2 * MIB, 0, r->handle);
+    return NULL;
+}
+
+static void racing_maps_of_one_slot_have_one_winner(struct fixture *f)
+{
+    enum {
+        N = 4,
+        ROUNDS = 100
+    };
+    struct racer racers[N];
+    pthread_barrier_t start;
+    pthread_t threads[N];
+    uint64_t va = fixture_reserve(f, 2 * MIB);
+
+    pthread_barrier_init(&start, NULL, N);
+    for (int i = 0; i < N; i++)
+        racers[i] = (struct racer){f, va, fixture_create(f, 0, 2 * MIB), &start, 1};
+    for (int round = 0; round < ROUNDS; round++) {
+        int winners = 0;
+
+        for (int i = 0; i < N; i++)
+            pthread_create(&threads[i], NULL, race_map, &racers[i]);
+        for (int i = 0; i < N; i++) {
+            pthread_join(threads[i], NULL);
+            winners += racers[i].err == 0;
+        }
+        assert_int_equal(winners, 1);
+        assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    }
+    for (int i = 0; i < N; i++)
+        assert_int_equal(vmm_release(f->vmm, racers[i].handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+    pthread_barrier_destroy(&start);
+}
+
+FIXTURE_TEST(addresses_lie_where_every_device_reaches)
+FIXTURE_TEST(close_gives_back_what_a_program_left)
+FIXTURE_TEST(granularity_is_a_page_and_2_mib_and_can_be_raised)
+FIXTURE_TEST(racing_maps_of_one_slot_have_one_winner)
+
+int main(void)
+{
+#define T(name, fix)                                       \
+    {                                                      \
+#name " (" #fix ")", test_##name, NULL, NULL, &fix \
+    }
+    const struct CMUnitTest tests[] = {
+        T(addresses_lie_where_every_device_reaches, drm),
+        T(addresses_lie_where_every_device_reaches, gfx8),
+        T(close_gives_back_what_a_program_left, drm),
+        T(granularity_is_a_page_and_2_mib_and_can_be_raised, drm),
+        T(racing_maps_of_one_slot_have_one_winner, drm),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
