@@ -18,7 +18,12 @@
 #define GIB ((uint64_t)1 << 30)
 #define TIB ((uint64_t)1 << 40)
 
-static struct vmm_radix radix;
+static struct {
+    struct vmm_radix radix;
+    uintptr_t behind; /* stays 0 */
+} guarded;
+
+#define radix guarded.radix
 static uint64_t objects[64];
 
 static int setup(void **state)
@@ -101,6 +106,7 @@ static void test_addresses_beyond_48_bits_are_left_out(void **state)
     assert_true(is_empty());
     assert_int_equal(vmm_radix_insert(&radix, top - GRANULE, 2 * GRANULE, &objects[1]), 0);
     assert_int_equal(vmm_radix_validate(&radix), 1);
+    assert_int_equal(guarded.behind, 0);
     assert_null(vmm_radix_find(&radix, top));
     vmm_radix_remove(&radix, top - GRANULE, 2 * GRANULE, &objects[1]);
     assert_true(is_empty());

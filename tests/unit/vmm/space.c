@@ -198,6 +198,33 @@ static void test_find_names_the_reservation(void **state)
     assert_null(vmm_space_next(&b));
 }
 
+static void test_find_sees_small_and_odd_reservations(void **state)
+{
+    static struct vmm_space_node small[40], odd;
+    uint64_t base;
+
+    for (size_t i = 0; i < 40; i++)
+        reserve(&small[i], (1 + i % 3) * PAGE, 0, 0);
+    base = reserve(&odd, 6 * MIB + PAGE, 0, 0);
+    for (size_t i = 0; i < 40; i++)
+        assert_ptr_equal(vmm_space_find(&space, small[i].base + small[i].size - 1), &small[i]);
+    assert_ptr_equal(vmm_space_find(&space, base + 6 * MIB - 1), &odd);
+    assert_ptr_equal(vmm_space_find(&space, base + 6 * MIB), &odd);
+    assert_null(vmm_space_find(&space, base + 6 * MIB + PAGE));
+    release(&small[7]);
+    assert_null(vmm_space_find(&space, small[7].base));
+}
+
+static void test_an_arena_serves_many_reservations(void **state)
+{
+    static struct vmm_space_node n[1000];
+
+    for (size_t i = 0; i < 1000; i++)
+        assert_int_equal(vmm_space_reserve(&space, 2 * MIB, 0, 0, &n[i]), 0);
+    assert_int_equal(vmm_space_arenas(&space), 1);
+    assert_int_equal(pages.maps, 1);
+}
+
 static void test_free_hint_is_taken_exactly(void **state)
 {
     static struct vmm_space_node a, b, c;
@@ -303,8 +330,12 @@ static void test_hint_over_the_end_of_an_arena(void **state)
     assert_int_equal(vmm_space_arenas(&space), 2);
     assert_int_not_equal(reserve(&d, 64 * MIB, 0, base + 32 * MIB), base + 32 * MIB);
     release(&d);
-    /* In front of the second arena, which is a hint's, up to its start. */
-    assert_int_equal(reserve(&d, 40 * MIB, 0, base + 24 * MIB), base + 24 * MIB);
+    /* From the first arena up to the start of the second, which is a hint's and stays apart. */
+    release(&b);
+    assert_int_equal(reserve(&d, 48 * MIB, 0, base + 16 * MIB), base + 16 * MIB);
+    assert_int_equal(vmm_space_arenas(&space), 3);
+    release(&c);
+    assert_true(is_unmapped(base + 64 * MIB, 2 * MIB));
 }
 
 static void test_arenas_that_touch_are_one(void **state)
@@ -503,6 +534,8 @@ static void test_small_arenas_where_large_ones_are_refused(void **state)
 
     pages.largest_map = 8 * GIB;
     reserve(&n[0], 2 * MIB, 0, 0);
+    reserve(&n[2], 2 * MIB, 0, 0);
+    assert_int_equal(vmm_space_arenas(&space), 1);
     reserve(&n[1], 7 * GIB, 0, 0);
     pages.largest_map = 4 * MIB;
     vmm_space_fini(&space);
@@ -773,6 +806,8 @@ int main(void)
         TEST(test_impossible_sizes_and_alignments_are_enomem),
         TEST(test_64_tib),
         TEST(test_find_names_the_reservation),
+        TEST(test_find_sees_small_and_odd_reservations),
+        TEST(test_an_arena_serves_many_reservations),
         TEST(test_free_hint_is_taken_exactly),
         TEST(test_busy_hint_falls_back),
         TEST(test_useless_hint_falls_back),
