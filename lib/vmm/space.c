@@ -78,7 +78,7 @@ int vmm_space_init(struct vmm_space *s, struct kfd_sys *sys, uint64_t low, uint6
     return 0;
 }
 
-static void drop_all(struct vmm_space *s, bool unmap)
+void vmm_space_fini(struct vmm_space *s)
 {
     struct vmm_tree_node *n;
 
@@ -93,21 +93,10 @@ static void drop_all(struct vmm_space *s, bool unmap)
         struct vmm_arena *arena = arena_of(n);
 
         vmm_tree_remove(&s->arenas, n);
-        if (unmap)
-            s->sys->ops->unmap_pages(s->sys, (void *)(uintptr_t)arena->base, arena->size);
+        s->sys->ops->unmap_pages(s->sys, (void *)(uintptr_t)arena->base, arena->size);
         vmm_free_mem(arena);
     }
     s->arena_count = 0;
-}
-
-void vmm_space_fini(struct vmm_space *s)
-{
-    drop_all(s, true);
-}
-
-void vmm_space_forget(struct vmm_space *s)
-{
-    drop_all(s, false);
 }
 
 /* Reserved memory: no access, no dump, no copy in a forked child. flags and addr say where. A core

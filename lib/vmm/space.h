@@ -50,11 +50,10 @@ struct vmm_space {
  * -EINVAL. */
 int vmm_space_init(struct vmm_space *s, struct kfd_sys *sys, uint64_t low, uint64_t high,
                    uint64_t page);
-/* Unmaps every arena and drops what is still reserved, so those nodes must be alive. */
+/* Unmaps every arena and drops what is still reserved, so those nodes must be alive. Not in a
+ * forked child: it has no arenas (they are MADV_DONTFORK), but maybe something else at their
+ * addresses. */
 void vmm_space_fini(struct vmm_space *s);
-/* The same without unmapping anything: for a forked child, which has no arenas (they are
- * MADV_DONTFORK) and may have mapped something else at their addresses. */
-void vmm_space_forget(struct vmm_space *s);
 
 /*
  * Reserves size bytes, a multiple of the page, at a multiple of align (0: none; else a power of

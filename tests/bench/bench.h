@@ -68,7 +68,7 @@ static inline void bench_print(struct bench *b)
     if (count == 0)
         return;
     qsort(b->samples, count, sizeof(*b->samples), bench_compare);
-    printf("%-28s %8llu objects  p50 %8.0f ns  p99 %8.0f ns\n", b->name,
+    printf("%-30s %8llu objects  p50 %8.0f ns  p99 %8.0f ns\n", b->name,
            (unsigned long long)b->objects, b->samples[count / 2], b->samples[count * 99 / 100]);
     fflush(stdout);
 }

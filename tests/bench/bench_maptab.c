@@ -76,11 +76,44 @@ static void run(uint64_t count)
     free(mappings);
 }
 
+/* The usual case: as many mappings, but few in each of many reservations. */
+static void run_spread(uint64_t count)
+{
+    uint64_t tables = count / RUN, state = 1, *order = bench_order(count, &state);
+    struct vmm_mapping *mappings = calloc(count, sizeof(*mappings));
+    struct vmm_maptab *table = calloc(tables, sizeof(*table));
+
+    if (!mappings || !table)
+        exit(1);
+    for (uint64_t i = 0; i < tables * RUN; i++) {
+        mappings[i].va = BASE + i * SLOT;
+        mappings[i].size = SLOT;
+        insert(&table[i / RUN], &mappings[i]);
+    }
+    bench_start(&bench, "maptab remove + insert, of 16", count);
+    for (uint64_t i = 0; i + BENCH_BATCH <= count; i += BENCH_BATCH) {
+        bench_begin(&bench);
+        for (uint64_t k = i; k < i + BENCH_BATCH; k++) {
+            uint64_t n = order[k] % (tables * RUN);
+
+            vmm_maptab_remove(&table[n / RUN], &mappings[n]);
+            insert(&table[n / RUN], &mappings[n]);
+        }
+        bench_end(&bench);
+    }
+    bench_print(&bench);
+    free(table);
+    free(mappings);
+    free(order);
+}
+
 int main(int argc, char **argv)
 {
     uint64_t most = bench_most(argc, argv);
 
     for (size_t i = 0; i < BENCH_SIZES && bench_sizes[i] <= most; i++)
         run(bench_sizes[i]);
+    for (size_t i = 0; i < BENCH_SIZES && bench_sizes[i] <= most; i++)
+        run_spread(bench_sizes[i]);
     return 0;
 }

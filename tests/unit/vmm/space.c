@@ -490,17 +490,6 @@ static void test_blank_leaves_no_vma_behind(void **state)
     assert_int_equal(vmm_space_blank(&space, n.base, MIB), -ENOMEM);
 }
 
-static void test_forget_leaves_the_mappings_alone(void **state)
-{
-    uint64_t base = restrict_space(64 * MIB, 16 * MIB);
-    static struct vmm_space_node n;
-
-    reserve(&n, 2 * MIB, 0, 0);
-    vmm_space_forget(&space);
-    assert_false(is_unmapped(base, PAGE));
-    munmap((void *)(uintptr_t)base, 64 * MIB);
-}
-
 static void test_fini_unmaps_everything(void **state)
 {
     uint64_t base = restrict_space(64 * MIB, 16 * MIB);
@@ -822,7 +811,6 @@ int main(void)
         TEST(test_arena_is_inaccessible_and_not_dumped_or_inherited),
         TEST(test_refused_advice_does_no_harm),
         TEST(test_blank_leaves_no_vma_behind),
-        TEST(test_forget_leaves_the_mappings_alone),
         TEST(test_fini_unmaps_everything),
         TEST(test_kernel_without_noreplace),
         TEST(test_small_arenas_where_large_ones_are_refused),
