@@ -15,7 +15,7 @@
 #define MARK 0x656c696665646f6eull
 
 struct mark {
-    uint64_t magic;
+    uint64_t magic, machine;
     uint32_t kind, gpu;
 };
 
@@ -39,7 +39,8 @@ enum fake_fd_kind fake_fd_look(struct fake *fake, struct fake_process *p, int fd
         return FAKE_FD_FILE;
     if (fake_machine_peek(&fake->machine, fd, &index, &bo) == 0)
         return FAKE_FD_DMABUF;
-    if (pread(fd, &mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) && mark.magic == MARK) {
+    if (pread(fd, &mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) && mark.magic == MARK &&
+        mark.machine == fake->machine.id) {
         *kind = mark.kind;
         return FAKE_FD_FOREIGN;
     }
@@ -49,7 +50,8 @@ enum fake_fd_kind fake_fd_look(struct fake *fake, struct fake_process *p, int fd
 /* The descriptor a program gets: close-on-exec and the access mode as it asked for them. */
 static int open_node_file(struct fake *fake, struct fake_file *file, int flags)
 {
-    struct mark mark = {.magic = MARK, .kind = file->kind, .gpu = file->gpu};
+    struct mark mark = {
+        .magic = MARK, .machine = fake->machine.id, .kind = file->kind, .gpu = file->gpu};
     char path[FAKE_PATH_SIZE];
     struct stat st;
     int fd, err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* KFD requests that ask, and ACQUIRE_VM. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ int fake_kfd_acquire_vm(struct fake_call *call, void *arg)
     enum fake_fd_kind what = fake_fd_look(call->fake, p, (int)a->drm_fd, &file, &kind);
     int gpu, err;
 
-    if (what == FAKE_FD_OTHER)
+    if (fcntl((int)a->drm_fd, F_GETFD) < 0)
         return -EINVAL;
     gpu = fake_gpu_of_id(call->fake, a->gpu_id);
     if (gpu < 0)

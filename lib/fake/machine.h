@@ -78,6 +78,7 @@ struct fake_machine {
     struct fake_shared *shared;
     char dir[FAKE_PATH_SIZE];
     dev_t dev;
+    uint64_t id; /* of this machine among all */
 };
 
 /* Limits that the profile sets, in bytes. */

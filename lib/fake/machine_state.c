@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -244,6 +245,8 @@ static void init_state(struct fake_shared *s, const struct fake_limits *limits)
     pthread_mutexattr_destroy(&attr);
     s->size = sizeof(*s);
     s->pid_namespace = pid_namespace();
+    if (getrandom(&s->id, sizeof(s->id), GRND_NONBLOCK) != (ssize_t)sizeof(s->id))
+        s->id = fake_proc_start(getpid()) << 32 | (uint32_t)getpid();
     memcpy(&s->limits, limits, sizeof(*limits));
     s->top_bo = 1;
     s->top_ref = 1;
@@ -267,6 +270,7 @@ static int attach(struct fake_machine *m, int fd, const struct fake_limits *limi
         return kfd_fail(-errno, "fake: cannot map %s/state", m->dir);
     if (m->shared->magic != MAGIC)
         init_state(m->shared, limits);
+    m->id = m->shared->id;
     if (memcmp(&m->shared->limits, limits, sizeof(*limits)) == 0)
         return 0;
     munmap(m->shared, sizeof(*m->shared));
@@ -294,6 +298,8 @@ static int open_in_dir(struct fake_machine *m, const struct fake_limits *limits,
         if (err != 0)
             munmap(m->shared, sizeof(*m->shared));
     }
+    /* The mapping keeps the description, and would keep the lock. */
+    flock(fd, LOCK_UN);
     close(fd);
     return err;
 }

@@ -29,6 +29,7 @@ struct fake_shared_ref {
 
 struct fake_shared {
     uint64_t magic, size;
+    uint64_t id; /* of this machine among all */
     uint64_t pid_namespace;
     pthread_mutex_t lock;
     struct fake_limits limits;

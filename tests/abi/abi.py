@@ -5,6 +5,9 @@
   abi.py headers INCLUDE      every row, by each compiler, language and set of macros a client uses
   abi.py debian INCLUDE HIP   the rows that an installed HIP 5.2 header has too: equal, or listed
                               as different with the value it has there and the reason
+  abi.py symbols LIB LIST HEADER...
+                              the library exports what the list has, and that is what the headers
+                              declare
 """
 import os
 import re
@@ -158,7 +161,42 @@ def check_debian(include, old_include):
     return tap.end()
 
 
+def declared(header):
+    """Public functions of a header of ours."""
+    with open(header, encoding='utf-8') as source:
+        text = source.read()
+    if os.path.basename(os.path.dirname(header)) != 'hip':
+        return set(re.findall(r'^KFDIRECT_API[^;(]*?(\w+)\(', text, re.M))
+    for macro, name in re.findall(r'^#define (hip\w+) (hip\w+R\d+)$', text, re.M):
+        text = re.sub(rf'\b{macro}\b', name, text)
+    return set(re.findall(r'^(?:hipError_t|const char \*) ?(hip\w+)\(', text, re.M))
+
+
+def check_symbols(library, listing, headers):
+    tap = Tap()
+    with open(listing, encoding='ascii') as lines:
+        names = [line.strip() for line in lines if not line.startswith('#')]
+    listed = set(names)
+    run = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True,
+                         check=True)
+    symbols = [line.split() for line in run.stdout.splitlines()]
+    exported = {name.split('@')[0] for _, kind, name in symbols if kind != 'A'}
+    public = set().union(*map(declared, headers))
+    tap.result(names == sorted(listed), 'the list is sorted and has nothing twice')
+    for good, wrong in (
+            ('what is exported is in the list', exported - listed),
+            ('what is in the list is exported', listed - exported),
+            ('what is in the list is declared in a public header', listed - public),
+            ('what a public header declares is in the list', public - listed),
+    ):
+        tap.result(not wrong, good, '\n'.join(f'{name}: see {listing}' for name in sorted(wrong)))
+    tap.result(all(kind in 'AT' for _, kind, _ in symbols), 'only functions are exported')
+    return tap.end()
+
+
 if __name__ == '__main__':
+    if sys.argv[1] == 'symbols':
+        sys.exit(check_symbols(sys.argv[2], sys.argv[3], sys.argv[4:]))
     if sys.argv[1] == 'headers':
         sys.exit(check_headers(os.path.abspath(sys.argv[2])))
     sys.exit(check_debian(os.path.abspath(sys.argv[2]), sys.argv[3]))
