@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice of a default system. KFDIRECT_FAKE with a real machine is tested by the programs that
- * link the shared libraries. */
+/* The choice of a default system. KFDIRECT_FAKE with a machine that exists is in sys_env.c, which
+ * links the shared libraries. */
 #include <stdlib.h>
 #include <string.h>
 
