@@ -83,7 +83,7 @@ struct fake_machine {
 
 /* Limits that the profile sets, in bytes. */
 struct fake_limits {
-    uint32_t gpu_count;
+    uint32_t gpu_count, zero;           /* no padding: limits are compared byte by byte */
     uint64_t vram[KFD_MAX_DEVICES];     /* all there is */
     uint64_t vram_kfd[KFD_MAX_DEVICES]; /* what KFD gives out */
     uint64_t system, ttm;

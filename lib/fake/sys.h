@@ -7,7 +7,7 @@
 
 struct kfd_sys *fake_sys_new(struct fake *fake);
 /* Lets lib/kfd close what it kept open; while the fake still works. */
-void fake_sys_release(struct kfd_sys *sys);
+void fake_sys_release(struct kfd_sys *base);
 void fake_sys_free(struct kfd_sys *sys);
 
 #endif

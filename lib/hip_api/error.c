@@ -127,7 +127,7 @@ static const struct error_info *find_info(hipError_t code)
     return unknown;
 }
 
-hipError_t hip_fail(hipError_t code, const char *fmt, ...)
+void hip_error_set(const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -135,8 +135,7 @@ hipError_t hip_fail(hipError_t code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    kfd_fail(0, "%s", text);
-    return code;
+    kfd_error_set("%s", text);
 }
 
 hipError_t hip_from_errno(int err)

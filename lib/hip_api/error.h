@@ -6,8 +6,21 @@
 #include <kfdirect/version.h>
 #include <hip/hip_runtime_api.h>
 
-/* Stores the error text and returns the code. */
-hipError_t hip_fail(hipError_t code, const char *fmt, ...) KFDIRECT_PRINTF(2, 3);
+/* Stores the error text. */
+void hip_error_set(const char *fmt, ...) KFDIRECT_PRINTF(1, 2);
+
+static inline hipError_t hip_error_is(hipError_t code)
+{
+    return code;
+}
+
+/* Stores the error text and is the code; a macro for kfd_fail's reason. */
+#define hip_fail(code, ...)                      \
+    ({                                           \
+        const hipError_t hip_fail_code = (code); \
+        hip_error_set(__VA_ARGS__);              \
+        hip_error_is(hip_fail_code);             \
+    })
 
 /* The code for a result of the layers below, which have stored the text. */
 hipError_t hip_from_errno(int err);

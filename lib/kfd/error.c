@@ -11,17 +11,16 @@
 
 static _Thread_local char text[TEXT_SIZE];
 
-int kfd_fail(int err, const char *fmt, ...)
+void kfd_error_set(const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    return err;
 }
 
-int kfd_fail_in(int err, const char *fmt, ...)
+void kfd_error_prefix(const char *fmt, ...)
 {
     char old[TEXT_SIZE];
     va_list args;
@@ -39,7 +38,6 @@ int kfd_fail_in(int err, const char *fmt, ...)
         memcpy(text + len + 2, old, n);
         text[(size_t)len + 2 + n] = '\0';
     }
-    return err;
 }
 
 const char *kfd_errno_name(int err)

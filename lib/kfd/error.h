@@ -5,13 +5,33 @@
 
 #include <kfdirect/version.h>
 
-/* Stores the text (truncated at 511 bytes) and returns err, a negative errno, so that a failing
- * path reads `return kfd_fail(-EINVAL, "size 0x%llx: ...", size)`. */
-int kfd_fail(int err, const char *fmt, ...) KFDIRECT_PRINTF(2, 3);
+/* Stores the text, truncated at 511 bytes; with a prefix, puts "text: " before the present one. */
+void kfd_error_set(const char *fmt, ...) KFDIRECT_PRINTF(1, 2);
+void kfd_error_prefix(const char *fmt, ...) KFDIRECT_PRINTF(1, 2);
 
-/* Puts "prefix: " before the present text; returns err. For a layer that knows what the failing
- * step was part of. */
-int kfd_fail_in(int err, const char *fmt, ...) KFDIRECT_PRINTF(2, 3);
+/* So that a call whose result nobody wants is no unused value. */
+static inline int kfd_error_is(int err)
+{
+    return err;
+}
+
+/* Stores the text and is err, a negative errno, so that a failing path reads
+ * `return kfd_fail(-EINVAL, "size 0x%llx: ...", size)`. A macro, because a compiler that sees which
+ * error comes back knows that what was not set on failure is not used. */
+#define kfd_fail(err, ...)                \
+    ({                                    \
+        const int kfd_fail_error = (err); \
+        kfd_error_set(__VA_ARGS__);       \
+        kfd_error_is(kfd_fail_error);     \
+    })
+
+/* The same with the text as a prefix, for a layer that knows what the failing step was part of. */
+#define kfd_fail_in(err, ...)             \
+    ({                                    \
+        const int kfd_fail_error = (err); \
+        kfd_error_prefix(__VA_ARGS__);    \
+        kfd_error_is(kfd_fail_error);     \
+    })
 
 void kfd_error_clear(void);
 

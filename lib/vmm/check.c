@@ -61,7 +61,7 @@ void vmm_check_resv(const struct vmm_resv *resv)
     snprintf(before, sizeof(before), "%s", kfd_error_text());
     if (check_resv(resv) != 0 && !atomic_exchange(&found, true))
         snprintf(found_text, sizeof(found_text), "%s", kfd_error_text());
-    kfd_fail(0, "%s", before);
+    kfd_error_set("%s", before);
 }
 #endif
 

@@ -74,6 +74,7 @@ static void run(uint64_t count)
 
     free(order);
     free(mappings);
+    (void)sink;
 }
 
 /* The usual case: as many mappings, but few in each of many reservations. */

@@ -81,6 +81,7 @@ static void run(uint64_t objects)
     vmm_space_fini(&space);
     free(order);
     free(nodes);
+    (void)sink;
 }
 
 int main(int argc, char **argv)
