@@ -18,9 +18,10 @@ extern "C" {
 
 struct fake;
 
-#define FAKE_STRICT 0x1u    /* undefined use fails loudly, see fake_strict_report */
-#define FAKE_QUIRK_T1 0x10u /* shared GEM handle deleted twice */
-#define FAKE_QUIRK_T3 0x20u /* armed by fake_inject: GEM_VA success without page tables */
+#define FAKE_STRICT 0x1u /* undefined use fails loudly, see fake_strict_report */
+/* Hazards of the real driver, each off by default. That GEM_VA may succeed without page tables is
+ * not a flag but an injection, FAKE_INJECT_SILENT. */
+#define FAKE_QUIRK_T1 0x10u /* KFD deletes a GEM handle it shares twice */
 #define FAKE_QUIRK_T5 0x40u /* cutting a huge page loses its rest */
 
 struct fake_options {
@@ -104,6 +105,90 @@ struct fake_usage {
     uint64_t open_files; /* kfd and render descriptors of this process, as far as it knows */
 };
 KFDIRECT_API int fake_get_usage(struct fake *fake, struct fake_usage *out);
+
+/*
+ * Failures on order. Each request is compared with the injections in the order they were made, and
+ * the first that matches and is due decides what becomes of it. Requests are those of this process.
+ */
+enum fake_inject_point {
+    FAKE_INJECT_BEFORE, /* fails with nothing done */
+    FAKE_INJECT_AFTER,  /* fails with everything done, as when the copy back to the caller fails */
+    /* Fails on the way. MAP and UNMAP: after `done` devices, n_success saying so; with done at or
+     * above the number of devices, everything is mapped but the wait for the page tables and the
+     * flush did not happen. FREE: half-detached, so that repeating it is undefined use. Others:
+     * what was begun is undone. */
+    FAKE_INJECT_MIDDLE,
+    FAKE_INJECT_SILENT,   /* GEM_VA succeeds and its page tables stay as they were; error unused */
+    FAKE_INJECT_TRUNCATE, /* succeeds, but only the first `done` bytes are copied back */
+    FAKE_INJECT_DELAY,    /* nothing but the delay */
+};
+
+#define FAKE_ANY_GPU UINT32_MAX
+#define FAKE_ANY_FD (-1)
+
+struct fake_injection {
+    size_t size;      /* sizeof(struct fake_injection) */
+    uint16_t request; /* type << 8 | number, as the low half of a request code; 0: any */
+    uint32_t gpu;     /* the request works on this one; FAKE_ANY_GPU */
+    int fd;           /* it came through this descriptor or a dup of it; FAKE_ANY_FD */
+    uint64_t skip;    /* matching requests let through first */
+    uint64_t count;   /* how many then fail; 0: for ever */
+    enum fake_inject_point point;
+    int error;         /* positive errno */
+    uint32_t done;     /* FAKE_INJECT_MIDDLE and FAKE_INJECT_TRUNCATE */
+    uint32_t delay_us; /* first of all */
+};
+
+/* Arms one; id (may be NULL) names it. -EINVAL, -ENOMEM. */
+KFDIRECT_API int fake_inject(struct fake *fake, const struct fake_injection *injection,
+                             uint32_t *id);
+/* How often it matched and how often it struck, in this process. -ENOENT. */
+KFDIRECT_API int fake_inject_seen(struct fake *fake, uint32_t id, uint64_t *matched,
+                                  uint64_t *struck);
+/* Disarms all. */
+KFDIRECT_API void fake_inject_clear(struct fake *fake);
+
+/*
+ * The log: the last `capacity` operations of this process on its device nodes, from the call on;
+ * 0 stops it and drops what it holds.
+ */
+enum fake_log_kind {
+    FAKE_LOG_OPEN,
+    FAKE_LOG_CLOSE,
+    FAKE_LOG_REQUEST,
+};
+
+struct fake_log_entry {
+    uint64_t sequence; /* 1 for the first operation since the log was started */
+    enum fake_log_kind kind;
+    int fd;                /* -1: an open that failed */
+    unsigned long request; /* its whole code, as the caller gave it */
+    int result;
+    uint32_t gpu;   /* of the render node; FAKE_ANY_GPU for /dev/kfd */
+    char text[512]; /* decoded: name, arguments, "->", outputs, "= result" */
+};
+
+KFDIRECT_API int fake_log_start(struct fake *fake, size_t capacity);
+/* Operations kept, oldest first. */
+KFDIRECT_API size_t fake_log_count(struct fake *fake);
+/* -ENOENT past the end. */
+KFDIRECT_API int fake_log_get(struct fake *fake, size_t i, struct fake_log_entry *out);
+/* How many entries have `part` in their text. */
+KFDIRECT_API size_t fake_log_find(struct fake *fake, const char *part);
+/* Writes what is kept, one line each: readable, and with the raw bytes that replay needs. */
+KFDIRECT_API int fake_log_save(struct fake *fake, FILE *out);
+
+/* What became of a replay. */
+struct fake_replay {
+    uint64_t replayed, differing;
+    uint64_t skipped; /* queues, events and others whose arguments are addresses */
+    char text[512];   /* of the first difference: line, request, then and now */
+};
+/*
+ * Does the saved operations again on this fake, which should be as new as the recorded one was when
+ * its log began, and compares results and outputs. -EINVAL: not a log, the text says where.
+ */
+KFDIRECT_API int fake_log_replay(struct fake *fake, FILE *in, struct fake_replay *out);
 
 /* Strict mode: how many undefined uses were seen, and the text of the first (what, where, since
  * when); the offending request failed with -ENOTRECOVERABLE. NULL if none. */

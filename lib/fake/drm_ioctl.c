@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <string.h>
-#include <sys/ioctl.h>
 
-#include "fake/file.h"
 #include "fake/handlers.h"
 #include "fake/info.h"
 #include "fake/ioctl.h"
-#include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
 const struct fake_handler fake_drm_handlers[256] = {
@@ -53,76 +49,19 @@ static bool denied(const struct fake_file *file, uint32_t nr)
     return nr >= 0xa0 && nr < 0xbf; /* mode setting */
 }
 
-static int run(struct fake_call *call, void *karg)
+int fake_drm_dispatch(struct fake_call *call, unsigned long request, void *arg)
 {
-    const struct fake_handler *handler = &fake_drm_handlers[call->nr];
-    int ret;
-
-    if (handler->call == NULL)
-        return -EINVAL;
-    if (handler->unlocked)
-        return handler->call(call, karg);
-    pthread_mutex_lock(&call->process->lock);
-    ret = handler->call(call, karg);
-    pthread_mutex_unlock(&call->process->lock);
-    return ret;
-}
-
-int fake_drm_dispatch(struct fake *fake, struct fake_process *p, struct fake_file *file,
-                      unsigned long request, void *arg)
-{
-    uint32_t nr = _IOC_NR(request), user = _IOC_SIZE(request), kernel = fake_drm_size(fake, nr);
-    uint32_t both = _IOC_DIR(request) & drm_requests[nr].dir;
-    uint32_t in = both & _IOC_WRITE ? user : 0, out = both & _IOC_READ ? user : 0;
-    struct fake_call call = {.fake = fake, .process = p, .file = file, .nr = nr, .user_size = user};
-    uint64_t stack[(1u << _IOC_SIZEBITS) / 8];
-    uint32_t size = user > kernel ? user : kernel;
-    int ret;
+    uint32_t user = _IOC_SIZE(request), kernel = fake_drm_size(call->fake, call->nr);
+    uint32_t both = _IOC_DIR(request) & drm_requests[call->nr].dir;
 
     if (_IOC_TYPE(request) != KFD_UAPI_TYPE_DRM)
         return -ENOTTY;
-    if (denied(file, nr))
+    if (denied(call->file, call->nr))
         return -EACCES;
     if (kernel == 0)
         return -EINVAL;
-    memset(stack, 0, size);
-    if (fake_copy_in(stack, (uintptr_t)arg, in) != 0)
-        return -EFAULT;
-    ret = run(&call, stack);
-    if (fake_copy_out((uintptr_t)arg, stack, out) != 0)
-        ret = -EFAULT;
-    return ret;
-}
-
-int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg)
-{
-    enum fake_file_kind kind = 0;
-    struct fake_file *file = NULL;
-    enum fake_fd_kind what;
-    struct fake_process *p;
-    int err, ret;
-
-    p = fake_process_get(fake, &err);
-    if (p == NULL)
-        return err;
-    pthread_mutex_lock(&p->lock);
-    what = fake_fd_look(fake, p, fd, &file, &kind);
-    pthread_mutex_unlock(&p->lock);
-    switch (what) {
-    case FAKE_FD_FILE:
-        if (file->kind == FAKE_FILE_KFD)
-            return fake_kfd_dispatch(fake, p, file, request, arg);
-        return fake_drm_dispatch(fake, p, file, request, arg);
-    case FAKE_FD_FOREIGN:
-        if (kind == FAKE_FILE_KFD)
-            return fake_kfd_dispatch(fake, p, NULL, request, arg);
-        /* The kernel would work on the other process's VM, which lives in that process here. */
-        return fake_strict(fake, -EBADF, "request 0x%lx on a render node that process %d inherited",
-                           request, p->pid);
-    case FAKE_FD_DMABUF:
-        return _IOC_TYPE(request) == 'b' && _IOC_NR(request) == 0 ? 0 : -ENOTTY;
-    default:
-        ret = ioctl(fd, request, arg);
-        return ret >= 0 ? ret : -errno;
-    }
+    call->handler = &fake_drm_handlers[call->nr];
+    call->in = both & _IOC_WRITE ? user : 0;
+    call->out = both & _IOC_READ ? user : 0;
+    return fake_call_run(call, user > kernel ? user : kernel, arg);
 }

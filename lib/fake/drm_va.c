@@ -84,6 +84,8 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
     if (err != 0)
         return err;
     vm->used = true;
+    if (call->strike.armed && call->strike.point == FAKE_INJECT_SILENT)
+        return 0;
     if ((a->flags & AMDGPU_VM_DELAY_UPDATE) == 0)
         update(vm, va, a->operation);
     return 0;

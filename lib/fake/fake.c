@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "fake/file.h"
+#include "fake/inject.h"
+#include "fake/log.h"
 #include "fake/process.h"
 #include "fake/sys.h"
 #include "fake/vm.h"
@@ -40,7 +42,7 @@ static int check_options(const struct fake_options *options)
     for (size_t i = sizeof(*options); i < options->size; i++)
         if (bytes[i] != 0)
             return kfd_fail(-EINVAL, "fake_options: unknown option at byte %zu", i);
-    if ((options->flags & ~(FAKE_STRICT | FAKE_QUIRK_T1 | FAKE_QUIRK_T3 | FAKE_QUIRK_T5)) != 0)
+    if ((options->flags & ~(FAKE_STRICT | FAKE_QUIRK_T1 | FAKE_QUIRK_T5)) != 0)
         return kfd_fail(-EINVAL, "fake_options: unknown flags 0x%x", options->flags);
     return 0;
 }
@@ -62,8 +64,10 @@ int fake_create_named(const struct fake_options *options, const char *name, stru
     set_limits(fake->profile, &fake->limits);
     err = -ENOMEM;
     fake->cost = calloc(KFD_MAX_DEVICES, sizeof(*fake->cost));
-    if (fake->cost == NULL)
-        goto fail_profile;
+    fake->injector = fake_injector_new();
+    fake->log = fake_log_new();
+    if (fake->cost == NULL || fake->injector == NULL || fake->log == NULL)
+        goto fail_cost;
     fake->sys = fake_sys_new(fake);
     if (fake->sys == NULL)
         goto fail_cost;
@@ -82,8 +86,9 @@ int fake_create_named(const struct fake_options *options, const char *name, stru
 fail_sys:
     fake_sys_free(fake->sys);
 fail_cost:
+    fake_log_free(fake->log);
+    fake_injector_free(fake->injector);
     free(fake->cost);
-fail_profile:
     fake_profile_free(fake->profile);
 fail_fake:
     free(fake);
@@ -118,6 +123,8 @@ void fake_destroy(struct fake *fake)
         fake_machine_unmap(&fake->machine);
     }
     fake_sys_free(fake->sys);
+    fake_log_free(fake->log);
+    fake_injector_free(fake->injector);
     free(fake->cost);
     fake_profile_free(fake->profile);
     free(fake);

@@ -61,6 +61,8 @@ struct fake_file {
     struct fake_map prime;   /* memory index -> struct fake_gem *, once imported or exported here */
     struct fake_ids syncobj; /* struct fake_syncobj *; number 0 likewise */
     bool acquired;           /* KFD holds it */
+    uint32_t busy;           /* requests under way */
+    bool closed;             /* without a descriptor; goes when no longer busy */
     struct fake_file *next;  /* of the process */
 };
 
@@ -107,13 +109,29 @@ struct fake {
     char strict_text[256]; /* of the first, valid once ready */
 };
 
+/* What an injection does to a request. */
+struct fake_strike {
+    bool armed;
+    enum fake_inject_point point;
+    int error; /* negative */
+    uint32_t done;
+};
+
+struct fake_handler;
+
 /* One request under way. */
 struct fake_call {
     struct fake *fake;
     struct fake_process *process;
     struct fake_file *file;
+    int fd;
+    unsigned long request; /* the code as the caller gave it */
     uint32_t nr;
     uint32_t user_size; /* of the argument as the caller sees it */
+    uint32_t type;      /* 'K' or 'd', by the node */
+    uint32_t in, out;   /* bytes copied from and to the caller */
+    const struct fake_handler *handler;
+    struct fake_strike strike;
 };
 
 /* A handler works on the kernel's copy of the argument, which is at least the kernel's size and

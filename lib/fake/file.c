@@ -155,6 +155,20 @@ void fake_file_destroy(struct fake *fake, struct fake_process *p, struct fake_fi
     free_file(fake, p, file);
 }
 
+/* Without a descriptor; a request of another thread may still be on its way. */
+static void end(struct fake *fake, struct fake_process *p, struct fake_file *file)
+{
+    file->closed = true;
+    if (file->busy == 0)
+        fake_file_destroy(fake, p, file);
+}
+
+void fake_file_put(struct fake *fake, struct fake_process *p, struct fake_file *file)
+{
+    if (--file->busy == 0 && file->closed)
+        fake_file_destroy(fake, p, file);
+}
+
 int fake_file_probe(struct fake *fake, const struct fake_file *file)
 {
     char path[FAKE_PATH_SIZE];
@@ -171,7 +185,7 @@ void fake_file_closed(struct fake *fake, struct fake_process *p, struct fake_fil
         close(probe);
     /* KFD holds the file whose VM it took until the process ends. */
     if (gone && !file->acquired)
-        fake_file_destroy(fake, p, file);
+        end(fake, p, file);
 }
 
 uint64_t fake_file_sweep(struct fake *fake, struct fake_process *p)
@@ -189,7 +203,7 @@ uint64_t fake_file_sweep(struct fake *fake, struct fake_process *p)
         if (!gone)
             open_files++;
         else if (!file->acquired)
-            fake_file_destroy(fake, p, file);
+            end(fake, p, file);
     }
     return open_files;
 }

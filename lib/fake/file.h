@@ -31,6 +31,8 @@ void fake_file_closed(struct fake *fake, struct fake_process *p, struct fake_fil
 
 /* Lets go every file whose descriptors were closed behind our back. Returns how many are open. */
 uint64_t fake_file_sweep(struct fake *fake, struct fake_process *p);
+/* Gives back a use that was counted in busy. */
+void fake_file_put(struct fake *fake, struct fake_process *p, struct fake_file *file);
 /* Ends a file whatever holds it. */
 void fake_file_destroy(struct fake *fake, struct fake_process *p, struct fake_file *file);
 

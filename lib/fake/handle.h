@@ -24,6 +24,7 @@ struct fake_handle {
     uint32_t flags; /* KFD_MEM_* */
     uint32_t id;
     bool imported;
+    bool half_freed; /* FREE was interrupted: it can't be repeated safely */
     struct fake_attach *attached;
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fake/control.h"
 #include "fake/events.h"
@@ -10,10 +8,7 @@
 #include "fake/queues.h"
 #include "fake/smi.h"
 #include "fake/svm.h"
-#include "fake/usercopy.h"
 #include "kfd/uapi.h"
-
-#define STACK_SIZE 512u
 
 const struct fake_handler fake_kfd_handlers[256] = {
     [KFD_NR_GET_VERSION] = {fake_kfd_get_version, false},
@@ -76,57 +71,27 @@ uint32_t fake_kfd_size(const struct fake *fake, uint32_t nr)
     return kfd_requests[nr & 0xff].size;
 }
 
-/* The checks that come before a handler. */
-static int run(struct fake_call *call, void *karg)
+int fake_kfd_dispatch(struct fake_call *call, unsigned long request, void *arg)
 {
-    const struct fake_handler *handler = &fake_kfd_handlers[call->nr];
-    int ret;
-
-    if (call->nr == KFD_NR_SVM) {
-        const struct kfd_ioctl_svm_args *svm = karg;
-
-        if (call->user_size < sizeof(*svm) + sizeof(svm->attrs[0]) * (uint64_t)svm->nattr)
-            return -EINVAL;
-    }
-    if (handler->call == NULL)
-        return -EINVAL;
-    if (handler->unlocked)
-        return handler->call(call, karg);
-    pthread_mutex_lock(&call->process->lock);
-    ret = handler->call(call, karg);
-    pthread_mutex_unlock(&call->process->lock);
-    return ret;
-}
-
-int fake_kfd_dispatch(struct fake *fake, struct fake_process *p, struct fake_file *file,
-                      unsigned long request, void *arg)
-{
-    uint32_t nr = request & 0xff, user = _IOC_SIZE(request), kernel = fake_kfd_size(fake, nr);
-    uint32_t size = user > kernel ? user : kernel;
-    struct fake_call call = {.fake = fake, .process = p, .file = file, .nr = nr, .user_size = user};
-    uint64_t stack[STACK_SIZE / 8];
-    void *karg = stack;
-    int ret = 0;
+    uint32_t user = _IOC_SIZE(request), kernel = fake_kfd_size(call->fake, call->nr);
+    uint32_t dir = kfd_requests[call->nr].dir;
 
     if (kernel == 0)
         return -ENOTTY;
-    if (file == NULL)
+    if (call->file == NULL)
         return -EBADF;
-    if (size > sizeof(stack)) {
-        karg = malloc(size);
-        if (karg == NULL)
-            return -ENOMEM;
-    }
-    memset(karg, 0, size);
-    if (kfd_requests[nr].dir & _IOC_WRITE)
-        ret = fake_copy_in(karg, (uintptr_t)arg, user);
-    if (ret == 0) {
-        ret = run(&call, karg);
-        /* Copied back on failure too: n_success and the like are valid then. */
-        if (kfd_requests[nr].dir & _IOC_READ && fake_copy_out((uintptr_t)arg, karg, user) != 0)
-            ret = -EFAULT;
-    }
-    if (karg != stack)
-        free(karg);
-    return ret;
+    call->handler = &fake_kfd_handlers[call->nr];
+    call->in = dir & _IOC_WRITE ? user : 0;
+    call->out = dir & _IOC_READ ? user : 0;
+    return fake_call_run(call, user > kernel ? user : kernel, arg);
+}
+
+int fake_kfd_validate(const struct fake_call *call, const void *arg)
+{
+    const struct kfd_ioctl_svm_args *svm = arg;
+
+    if (call->nr == KFD_NR_SVM &&
+        call->user_size < sizeof(*svm) + sizeof(svm->attrs[0]) * (uint64_t)svm->nattr)
+        return -EINVAL;
+    return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "fake/handle.h"
 #include "fake/handlers.h"
+#include "fake/inject.h"
 #include "fake/svm.h"
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
@@ -145,7 +146,7 @@ int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
 {
     const struct kfd_ioctl_free_memory_of_gpu_args *a = arg;
     struct fake_handle *h;
-    int gpu;
+    int gpu, err;
 
     if (call->process->event_page != 0 && a->handle == call->process->event_page)
         return -EPERM;
@@ -154,6 +155,16 @@ int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
         return -EINVAL;
     if (fake_handle_mapped(h))
         return -EBUSY;
+    if (h->half_freed) {
+        err = fake_strict(call->fake, 0, "FREE of handle 0x%llx, which a signal stopped half way",
+                          (unsigned long long)a->handle);
+        if (err != 0)
+            return err;
+    }
+    if (call->strike.armed && call->strike.point == FAKE_INJECT_MIDDLE) {
+        h->half_freed = true;
+        return call->strike.error;
+    }
     fake_handle_free(call->fake, call->process, h);
     return 0;
 }
@@ -194,6 +205,14 @@ static int flush(struct fake_call *call, const uint32_t *ids, uint32_t n)
     return 0;
 }
 
+/* A signal while the request waited for the page tables: all devices done, nothing flushed. */
+static int stopped_late(const struct fake_call *call, uint32_t n)
+{
+    return call->strike.armed && call->strike.point == FAKE_INJECT_MIDDLE && call->strike.done >= n
+               ? call->strike.error
+               : 0;
+}
+
 int fake_kfd_map_memory_to_gpu(struct fake_call *call, void *arg)
 {
     struct kfd_ioctl_map_memory_to_gpu_args *a = arg;
@@ -214,7 +233,9 @@ int fake_kfd_map_memory_to_gpu(struct fake_call *call, void *arg)
     for (uint32_t i = a->n_success; err == 0 && i < a->n_devices; i++) {
         int gpu = fake_gpu_of_id(call->fake, ids[i]);
 
-        if (gpu < 0)
+        if (fake_strike_at(call, i))
+            err = call->strike.error;
+        else if (gpu < 0)
             err = -EINVAL;
         else if (p->gpus[gpu].file == NULL)
             err = -ENODEV;
@@ -223,6 +244,8 @@ int fake_kfd_map_memory_to_gpu(struct fake_call *call, void *arg)
         if (err == 0)
             a->n_success = i + 1;
     }
+    if (err == 0)
+        err = stopped_late(call, a->n_devices);
     if (err == 0)
         err = flush(call, ids, a->n_devices);
     free(ids);
@@ -269,6 +292,8 @@ int fake_kfd_unmap_memory_from_gpu(struct fake_call *call, void *arg)
         if (err == 0)
             a->n_success = i + 1;
     }
+    if (err == 0)
+        err = stopped_late(call, a->n_devices);
     if (err == 0 && flushes_after_unmap(&call->fake->profile->gpus[owner]))
         err = flush(call, ids, a->n_devices);
     free(ids);

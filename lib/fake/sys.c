@@ -11,6 +11,7 @@
 
 #include "fake/file.h"
 #include "fake/ioctl.h"
+#include "fake/log.h"
 #include "fake/node_mmap.h"
 #include "fake/sysfs.h"
 
@@ -43,10 +44,14 @@ static int check_presence(uint32_t presence)
 static int open_node(struct fake *fake, enum fake_file_kind kind, uint32_t gpu, int flags)
 {
     struct fake_process *p;
-    int err;
+    int fd, err;
 
     p = fake_process_get(fake, &err);
-    return p == NULL ? err : fake_file_open(fake, p, kind, gpu, flags);
+    if (p == NULL)
+        return err;
+    fd = fake_file_open(fake, p, kind, gpu, flags);
+    fake_log_open(fake, p, kind, gpu, fd);
+    return fd;
 }
 
 static int open_dri(struct fake *fake, const char *path, int flags)
@@ -130,6 +135,7 @@ static int sys_close(struct kfd_sys *base, int fd)
         ret = close(fd) == 0 ? 0 : -errno;
         return keep(saved, ret);
     }
+    fake_log_close(fake, p, fd);
     pthread_mutex_lock(&p->lock);
     if (fake_fd_look(fake, p, fd, &file, &kind) == FAKE_FD_FILE)
         probe = fake_file_probe(fake, file);

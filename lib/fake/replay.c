@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* Doing a saved log again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "fake/log.h"
+#include "kfd/error.h"
+#include "kfd/uapi.h"
+
+#define MAX_ARG 512u
+
+/* A line of the log, and what stands for its addresses and descriptors now. */
+struct line {
+    struct fake_log_record head;
+    uint32_t number;
+    uint64_t in[MAX_ARG / 8], out[MAX_ARG / 8], now[MAX_ARG / 8];
+    uint32_t ids[FAKE_LOG_MAX_IDS];
+    char text[256];
+};
+
+/* A descriptor of this run for an object of the recorded one. */
+struct stand_in {
+    int fd;
+    uint32_t count;
+};
+
+struct replay {
+    struct fake *fake;
+    struct kfd_sys *sys;
+    struct fake_map by_object; /* struct stand_in * */
+    struct fake_replay *result;
+};
+
+static int parse_hex(const char **text, void *to, uint32_t room, uint32_t *size)
+{
+    uint8_t *bytes = to;
+    unsigned int byte;
+
+    *size = 0;
+    while (**text == ' ')
+        (*text)++;
+    if (**text == '-') {
+        (*text)++;
+        return 0;
+    }
+    for (; sscanf(*text, "%2x", &byte) == 1 && **text != ' '; *text += 2) {
+        if (*size == room || (*text)[1] == ' ' || (*text)[1] == '\0')
+            return -EINVAL;
+        bytes[(*size)++] = (uint8_t)byte;
+    }
+    return **text == ' ' ? 0 : -EINVAL;
+}
+
+static int parse(const char *text, struct line *l)
+{
+    unsigned long long sequence, object;
+    int kind, file_kind, gpu, used = 0;
+    struct fake_log_record *h = &l->head;
+    size_t len;
+
+    memset(h, 0, sizeof(*h));
+    memset(l->in, 0, sizeof(l->in));
+    memset(l->out, 0, sizeof(l->out));
+    if (sscanf(text, "%llu %d %d %u %d %lx %d %llx%n", &sequence, &kind, &file_kind, &h->node, &gpu,
+               &h->request, &h->result, &object, &used) != 8)
+        return -EINVAL;
+    h->sequence = sequence;
+    h->kind = kind;
+    h->file_kind = file_kind;
+    h->gpu = (uint32_t)gpu;
+    h->object = object;
+    text += used;
+    if (kind < FAKE_LOG_OPEN || kind > FAKE_LOG_REQUEST ||
+        parse_hex(&text, l->in, MAX_ARG, &h->in) != 0 ||
+        parse_hex(&text, l->out, MAX_ARG, &h->out) != 0 ||
+        parse_hex(&text, l->ids, sizeof(l->ids), &h->ids) != 0)
+        return -EINVAL;
+    text = strstr(text, "# ");
+    len = text != NULL ? strcspn(text + 2, "\n") : 0;
+    snprintf(l->text, sizeof(l->text), "%.*s", (int)len, text != NULL ? text + 2 : "");
+    return 0;
+}
+
+static int fd_for(const struct replay *r, uint64_t object)
+{
+    const struct stand_in *s = fake_map_get(&r->by_object, object);
+
+    return s != NULL ? s->fd : -1;
+}
+
+static int add_stand_in(struct replay *r, uint64_t object, int fd)
+{
+    struct stand_in *s = fake_map_get(&r->by_object, object);
+
+    if (s != NULL) {
+        /* One descriptor stands for all of an object. */
+        s->count++;
+        r->sys->ops->close_fd(r->sys, fd);
+        return 0;
+    }
+    s = malloc(sizeof(*s));
+    if (s == NULL || fake_map_put(&r->by_object, object, s) != 0) {
+        free(s);
+        return -ENOMEM;
+    }
+    *s = (struct stand_in){.fd = fd, .count = 1};
+    return 0;
+}
+
+static void drop_stand_in(struct replay *r, uint64_t object)
+{
+    struct stand_in *s = fake_map_get(&r->by_object, object);
+
+    if (s == NULL || --s->count != 0)
+        return;
+    r->sys->ops->close_fd(r->sys, s->fd);
+    fake_map_take(&r->by_object, object);
+    free(s);
+}
+
+static uint32_t type_of(const struct line *l)
+{
+    return l->head.file_kind == FAKE_FILE_KFD ? KFD_UAPI_TYPE_KFD : KFD_UAPI_TYPE_DRM;
+}
+
+/* Requests whose arguments hold no address but those that are put right here. */
+static bool can_replay(const struct line *l)
+{
+    static const uint8_t kfd[] = {KFD_NR_GET_VERSION,        KFD_NR_GET_PROCESS_APERTURES_NEW,
+                                  KFD_NR_ACQUIRE_VM,         KFD_NR_ALLOC_MEMORY_OF_GPU,
+                                  KFD_NR_FREE_MEMORY_OF_GPU, KFD_NR_MAP_MEMORY_TO_GPU,
+                                  KFD_NR_AVAILABLE_MEMORY,   KFD_NR_UNMAP_MEMORY_FROM_GPU,
+                                  KFD_NR_GET_DMABUF_INFO,    KFD_NR_IMPORT_DMABUF,
+                                  KFD_NR_EXPORT_DMABUF,      KFD_NR_SET_MEMORY_POLICY};
+    static const uint8_t drm[] = {
+        DRM_NR_GEM_CLOSE,      DRM_NR_PRIME_HANDLE_TO_FD, DRM_NR_PRIME_FD_TO_HANDLE,
+        DRM_NR_GEM_CREATE,     DRM_NR_GEM_MMAP,           DRM_NR_GEM_VA,
+        DRM_NR_SYNCOBJ_CREATE, DRM_NR_SYNCOBJ_DESTROY,    DRM_NR_GET_CAP};
+    bool is_kfd = type_of(l) == KFD_UAPI_TYPE_KFD;
+    const uint8_t *list = is_kfd ? kfd : drm;
+    size_t n = is_kfd ? sizeof(kfd) : sizeof(drm);
+
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == _IOC_NR(l->head.request))
+            return true;
+    return false;
+}
+
+/* Memory that stands for what the recorded process gave; it lives to the end of the program. */
+static uint64_t some_memory(uint64_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return p != MAP_FAILED ? (uintptr_t)p : 0;
+}
+
+/* Puts addresses of this run into l->now. */
+static void fit_in(struct line *l)
+{
+    static struct kfd_process_device_apertures apertures[KFD_MAX_DEVICES];
+    void *arg = l->now;
+    struct kfd_ioctl_map_memory_to_gpu_args *map = arg;
+    struct kfd_ioctl_get_process_apertures_new_args *get = arg;
+    struct kfd_ioctl_alloc_memory_of_gpu_args *alloc = arg;
+
+    if (type_of(l) != KFD_UAPI_TYPE_KFD)
+        return;
+    switch (_IOC_NR(l->head.request)) {
+    case KFD_NR_MAP_MEMORY_TO_GPU:
+    case KFD_NR_UNMAP_MEMORY_FROM_GPU:
+        map->device_ids_array_ptr = l->head.ids != 0 ? (uintptr_t)l->ids : 0;
+        break;
+    case KFD_NR_GET_PROCESS_APERTURES_NEW:
+        get->kfd_process_device_apertures_ptr = (uintptr_t)apertures;
+        break;
+    case KFD_NR_ALLOC_MEMORY_OF_GPU:
+        if (alloc->flags & KFD_MEM_USERPTR && alloc->mmap_offset != 0 && l->head.result == 0)
+            alloc->mmap_offset = some_memory(alloc->size);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Takes what differs from run to run out of a result. */
+static void fit_out(const struct line *l, void *arg)
+{
+    uint32_t nr = _IOC_NR(l->head.request), type = type_of(l);
+    struct kfd_ioctl_map_memory_to_gpu_args *map = arg;
+    struct kfd_ioctl_get_process_apertures_new_args *get = arg;
+    struct kfd_ioctl_alloc_memory_of_gpu_args *alloc = arg;
+    int *in = fake_log_fd_in(type, nr, arg), *out = fake_log_fd_out(type, nr, arg);
+
+    if (in != NULL)
+        *in = 0;
+    if (out != NULL)
+        *out = 0;
+    if (type != KFD_UAPI_TYPE_KFD)
+        return;
+    if (nr == KFD_NR_MAP_MEMORY_TO_GPU || nr == KFD_NR_UNMAP_MEMORY_FROM_GPU)
+        map->device_ids_array_ptr = 0;
+    if (nr == KFD_NR_GET_PROCESS_APERTURES_NEW)
+        get->kfd_process_device_apertures_ptr = 0;
+    if (nr == KFD_NR_ALLOC_MEMORY_OF_GPU && alloc->flags & KFD_MEM_USERPTR)
+        alloc->mmap_offset = 0;
+}
+
+static void note(struct replay *r, const struct line *l, const char *what, int now)
+{
+    struct fake_replay *out = r->result;
+
+    if (out->differing++ == 0)
+        snprintf(out->text, sizeof(out->text), "line %u: %s; now %s %d", l->number, l->text, what,
+                 now);
+}
+
+static int replay_request(struct replay *r, struct line *l)
+{
+    uint32_t nr = _IOC_NR(l->head.request);
+    int fd = fd_for(r, 1ull << 63 | l->head.node), ret, *in, *out;
+
+    if (!can_replay(l) || fd < 0 || _IOC_SIZE(l->head.request) > MAX_ARG) {
+        r->result->skipped++;
+        return 0;
+    }
+    r->result->replayed++;
+    memcpy(l->now, l->in, sizeof(l->now));
+    in = fake_log_fd_in(type_of(l), nr, l->now);
+    if (in != NULL)
+        *in = fd_for(r, l->head.object);
+    fit_in(l);
+    ret = r->sys->ops->request(r->sys, fd, l->head.request, l->now);
+    out = fake_log_fd_out(type_of(l), nr, l->now);
+    if (out != NULL && ret >= 0 && add_stand_in(r, l->head.object, *out) != 0)
+        return -ENOMEM;
+    fit_out(l, l->out);
+    fit_out(l, l->now);
+    if (ret != l->head.result)
+        note(r, l, "result", ret);
+    else if (memcmp(l->now, l->out, l->head.out) != 0)
+        note(r, l, "other outputs, result", ret);
+    return 0;
+}
+
+static int replay_open(struct replay *r, struct line *l)
+{
+    char path[64] = "/dev/kfd";
+    int fd;
+
+    if (l->head.file_kind != FAKE_FILE_KFD) {
+        uint32_t minor = l->head.gpu < r->fake->profile->gpu_count
+                             ? r->fake->profile->gpus[l->head.gpu].render_minor
+                             : UINT32_MAX;
+
+        if (l->head.file_kind == FAKE_FILE_RENDER)
+            snprintf(path, sizeof(path), "/dev/dri/renderD%u", minor);
+        else
+            snprintf(path, sizeof(path), "/dev/dri/card%u", minor - 128);
+    }
+    r->result->replayed++;
+    fd = r->sys->ops->open_path(r->sys, path, O_RDWR | O_CLOEXEC);
+    if ((fd < 0 ? fd : 0) != l->head.result)
+        note(r, l, "result", fd < 0 ? fd : 0);
+    return fd < 0 ? 0 : add_stand_in(r, 1ull << 63 | l->head.node, fd);
+}
+
+static int replay_line(struct replay *r, struct line *l)
+{
+    switch (l->head.kind) {
+    case FAKE_LOG_OPEN:
+        return replay_open(r, l);
+    case FAKE_LOG_CLOSE:
+        r->result->replayed++;
+        drop_stand_in(r, l->head.object);
+        return 0;
+    default:
+        return replay_request(r, l);
+    }
+}
+
+static void close_rest(struct replay *r)
+{
+    for (uint64_t i = 0; i < r->by_object.capacity; i++) {
+        struct stand_in *s = r->by_object.slots[i].value;
+
+        if (s == NULL)
+            continue;
+        r->sys->ops->close_fd(r->sys, s->fd);
+        free(s);
+    }
+    fake_map_clear(&r->by_object);
+}
+
+int fake_log_replay(struct fake *fake, FILE *in, struct fake_replay *out)
+{
+    struct replay r = {.fake = fake, .sys = fake_sys(fake), .result = out};
+    struct line *l = calloc(1, sizeof(*l));
+    char *text = NULL;
+    size_t room = 0;
+    int err = 0;
+
+    memset(out, 0, sizeof(*out));
+    if (l == NULL)
+        return -ENOMEM;
+    if (getline(&text, &room, in) < 0 || strncmp(text, "kfdirect-fake-log 1 ", 20) != 0)
+        err = kfd_fail(-EINVAL, "fake_log_replay: this is no log");
+    for (l->number = 2; err == 0 && getline(&text, &room, in) > 0; l->number++) {
+        err = parse(text, l);
+        if (err != 0)
+            err = kfd_fail(err, "fake_log_replay: line %u is no operation", l->number);
+        else
+            err = replay_line(&r, l);
+    }
+    close_rest(&r);
+    free(text);
+    free(l);
+    return err;
+}
