@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How much memory there is. */
-#include "hip_api/property.h"
+#include "hip_api/state.h"
 #include "hip_api/thread.h"
 
 hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
@@ -13,7 +13,7 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
     if (code == hipSuccess && !bytes)
         code = hip_fail(hipErrorInvalidValue, "bytes is NULL");
     if (code == hipSuccess)
-        *bytes = hip_total_memory(state, (uint32_t)device);
+        *bytes = state->memory[device];
     HIP_RETURN(code);
 }
 
@@ -31,6 +31,6 @@ hipError_t hipMemGetInfo(size_t *available, size_t *total)
             *available = bytes;
     }
     if (code == hipSuccess && total)
-        *total = hip_total_memory(state, device);
+        *total = state->memory[device];
     HIP_RETURN(code);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "hip_api/property.h"
+/* What HIP says about a device, from what the kernel says. */
+#include "hip_api/state.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Bits of the topology's capability word that hold the revision of the chip. */
 #define CAPABILITY_REVISION_SHIFT 22
@@ -26,17 +26,7 @@ static uint32_t multiprocessors(const struct kfd_device_info *info)
     return info->gfx_version >= 100000 ? compute_units(info) / 2 : compute_units(info);
 }
 
-uint64_t hip_total_memory(const struct hip_state *state, uint32_t device)
-{
-    const struct kfd_device_info *info = kfd_device_info(kfd_device_at(state->kfd, device));
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-
-    if (info->vram_size || pages < 0 || page < 0)
-        return info->vram_size;
-    return (uint64_t)pages * (uint64_t)page;
-}
-
-void hip_properties_fill(const struct hip_state *state, uint32_t device, hipDeviceProp_t *prop)
+static void fill(const struct hip_state *state, uint32_t device, hipDeviceProp_t *prop)
 {
     const struct kfd_device_info *info = kfd_device_info(kfd_device_at(state->kfd, device));
     /* A multiprocessor of gfx10 and later has the wave slots of two compute units. */
@@ -48,7 +38,7 @@ void hip_properties_fill(const struct hip_state *state, uint32_t device, hipDevi
     snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)info->unique_id);
     memcpy(prop->uuid.bytes, digits, sizeof(prop->uuid.bytes));
     snprintf(prop->gcnArchName, sizeof(prop->gcnArchName), "%s", info->name);
-    prop->totalGlobalMem = hip_total_memory(state, device);
+    prop->totalGlobalMem = state->memory[device];
     prop->sharedMemPerBlock = (size_t)info->lds_size_kb * 1024;
     prop->sharedMemPerMultiprocessor = prop->sharedMemPerBlock * units;
     prop->maxSharedMemoryPerMultiProcessor = prop->sharedMemPerMultiprocessor;
@@ -143,7 +133,7 @@ static bool from_properties(const struct hip_state *state, hipDeviceAttribute_t 
 
         if (attributes[i].id != id)
             continue;
-        hip_properties_fill(state, (uint32_t)device, &prop);
+        fill(state, (uint32_t)device, &prop);
         if (attributes[i].size == sizeof(int)) {
             memcpy(value, field, sizeof(int));
         } else {
@@ -218,7 +208,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int device)
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code == hipSuccess)
-        hip_properties_fill(state, (uint32_t)device, prop);
+        fill(state, (uint32_t)device, prop);
     HIP_RETURN(code);
 }
 
@@ -254,7 +244,7 @@ hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *prop)
         hipDeviceProp_t have;
         unsigned points;
 
-        hip_properties_fill(state, i, &have);
+        fill(state, i, &have);
         points = score(&have, prop);
         if (points > best) {
             best = points;

@@ -102,7 +102,22 @@ static hipError_t fail_no_device(const struct kfd *kfd)
             break;
         used += (size_t)n;
     }
-    return hip_fail(hipErrorNoDevice, "no usable GPU%s", reasons);
+    return hip_fail(hipErrorNoDevice, "no usable GPU%s", used ? reasons : ": the driver has none");
+}
+
+/* An APU draws from system memory where the driver lets it, and then has more to give than its
+ * carve-out; the driver's word at the start is the total, so that it does not change later. */
+static void learn_memory(struct hip_state *state)
+{
+    for (uint32_t i = 0; i < state->devices; i++) {
+        struct kfd_device *device = kfd_device_at(state->kfd, i);
+        const struct kfd_device_info *info = kfd_device_info(device);
+        uint64_t available;
+
+        state->memory[i] = info->vram_size;
+        if (info->apu && kfd_mem_available(device, &available) == 0 && available > state->memory[i])
+            state->memory[i] = available;
+    }
 }
 
 static hipError_t open_state(struct hip_state *state)
@@ -128,6 +143,7 @@ static hipError_t open_state(struct hip_state *state)
         code = hip_from_errno(err);
         goto close_kfd;
     }
+    learn_memory(state);
     return hipSuccess;
 
 close_kfd:

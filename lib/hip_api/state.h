@@ -16,7 +16,8 @@
 struct hip_state {
     struct kfd *kfd;
     struct vmm *vmm;
-    uint32_t devices; /* at least one */
+    uint32_t devices;                 /* at least one */
+    uint64_t memory[KFD_MAX_DEVICES]; /* bytes that a device allocates from */
     _Atomic uint64_t peers[KFD_MAX_DEVICES];
 };
 
