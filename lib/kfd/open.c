@@ -192,30 +192,35 @@ static int add_devices(struct kfd *kfd, const struct kfd_topology *topo)
     return ret;
 }
 
-static bool linked(const struct kfd *kfd, const struct kfd_device_info *from,
-                   const struct kfd_device_info *to)
+static struct kfd_device *device_of_node(struct kfd *kfd, uint32_t node)
 {
-    for (uint32_t i = 0; i < kfd->link_count; i++) {
-        const struct kfd_link_info *link = &kfd->links[i];
-
-        if (link->node_from != from->node || link->node_to != to->node)
-            continue;
-        if (link->peer ? link->type == KFD_LINK_PCIE && !(link->flags & LINK_NO_PEER)
-                       : link->type == KFD_LINK_XGMI)
-            return true;
+    for (uint32_t i = 0; i < kfd->device_count; i++) {
+        if (kfd->devices[i].info.node == node)
+            return &kfd->devices[i];
     }
-    return false;
+    return NULL;
+}
+
+static bool opens_peer(const struct kfd_link_info *link)
+{
+    return link->peer ? link->type == KFD_LINK_PCIE && !(link->flags & LINK_NO_PEER)
+                      : link->type == KFD_LINK_XGMI;
 }
 
 static void find_peers(struct kfd *kfd)
 {
-    for (uint32_t i = 0; i < kfd->device_count; i++) {
-        struct kfd_device *dev = &kfd->devices[i];
+    for (uint32_t i = 0; i < kfd->device_count; i++)
+        kfd->devices[i].reach = kfd->devices[i].info.apu ? UINT64_MAX : UINT64_C(1) << i;
+    for (uint32_t i = 0; i < kfd->link_count; i++) {
+        const struct kfd_link_info *link = &kfd->links[i];
+        struct kfd_device *from, *to;
 
-        for (uint32_t k = 0; k < kfd->device_count; k++) {
-            if (i == k || dev->info.apu || linked(kfd, &dev->info, &kfd->devices[k].info))
-                dev->reach |= UINT64_C(1) << k;
-        }
+        if (!opens_peer(link))
+            continue;
+        from = device_of_node(kfd, link->node_from);
+        to = device_of_node(kfd, link->node_to);
+        if (from && to)
+            from->reach |= UINT64_C(1) << to->info.index;
     }
 }
 
