@@ -4,6 +4,7 @@
 #include "fake/handlers.h"
 #include "fake/info.h"
 #include "fake/ioctl.h"
+#include "fake/syncobj.h"
 #include "kfd/uapi.h"
 
 const struct fake_handler fake_drm_handlers[256] = {
@@ -17,6 +18,9 @@ const struct fake_handler fake_drm_handlers[256] = {
     [DRM_NR_GEM_CREATE] = {fake_drm_gem_create, false},
     [DRM_NR_GEM_MMAP] = {fake_drm_gem_mmap, false},
     [DRM_NR_GEM_VA] = {fake_drm_gem_va, false},
+    [DRM_NR_SYNCOBJ_CREATE] = {fake_drm_syncobj_create, false},
+    [DRM_NR_SYNCOBJ_DESTROY] = {fake_drm_syncobj_destroy, false},
+    [DRM_NR_SYNCOBJ_TIMELINE_WAIT] = {fake_drm_syncobj_timeline_wait, true},
 };
 
 static const struct {

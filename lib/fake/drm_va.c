@@ -4,6 +4,8 @@
 
 #include "fake/gem.h"
 #include "fake/handlers.h"
+#include "fake/syncobj.h"
+#include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
 #define HOLE_START 0x0000800000000000ull
@@ -51,13 +53,39 @@ static int change(struct fake_vm *vm, struct fake_va *va, const struct kfd_uapi_
     }
 }
 
+static bool writes(uint32_t operation)
+{
+    return operation == AMDGPU_VA_OP_MAP || operation == AMDGPU_VA_OP_REPLACE;
+}
+
 /* Failures here are only logged by the kernel: the request has succeeded by then. */
 static void update(struct fake_vm *vm, struct fake_va *va, uint32_t operation)
 {
     if (fake_vm_clear_freed(vm) != 0)
         return;
-    if (operation == AMDGPU_VA_OP_MAP || operation == AMDGPU_VA_OP_REPLACE)
+    if (writes(operation))
         (void)fake_vm_update(va);
+}
+
+/* The part of the argument that DRM 3.64 added: what to wait for, and the point to signal. */
+static int check_sync(const struct fake_call *call, const struct kfd_uapi_gem_va *a,
+                      struct fake_syncobj **point)
+{
+    uint32_t handle;
+
+    if (call->fake->profile->kernel.gem_va_size < sizeof(*a))
+        return 0;
+    for (uint32_t i = 0; i < a->num_syncobj_handles; i++) {
+        if (fake_copy_in(&handle, a->input_fence_syncobj_handles + i * sizeof(handle),
+                         sizeof(handle)) != 0)
+            return -EFAULT;
+        if (fake_syncobj_get(call->file, handle) == NULL)
+            return -ENOENT;
+    }
+    if (a->vm_timeline_syncobj_out == 0)
+        return 0;
+    *point = fake_syncobj_get(call->file, a->vm_timeline_syncobj_out);
+    return *point != NULL ? 0 : -ENOENT;
 }
 
 int fake_drm_gem_va(struct fake_call *call, void *arg)
@@ -65,6 +93,7 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
     struct kfd_uapi_gem_va *a = arg;
     struct fake_vm *vm = call->file->vm;
     struct fake_va *va = NULL;
+    struct fake_syncobj *point = NULL;
     int err = check(&call->fake->profile->kernel, a);
 
     if (err != 0)
@@ -80,13 +109,21 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
             va = gem->va;
         }
     }
-    err = change(vm, va, a);
+    err = check_sync(call, a, &point);
+    if (err == 0)
+        err = change(vm, va, a);
     if (err != 0)
         return err;
     vm->used = true;
     if (call->strike.armed && call->strike.point == FAKE_INJECT_SILENT)
         return 0;
-    if ((a->flags & AMDGPU_VM_DELAY_UPDATE) == 0)
+    if ((a->flags & AMDGPU_VM_DELAY_UPDATE) != 0)
+        return 0;
+    if (point != NULL && vm->by_engine)
+        fake_vm_defer(vm, writes(a->operation) ? va : NULL);
+    else
         update(vm, va, a->operation);
+    if (point != NULL)
+        fake_syncobj_submit(point, a->vm_timeline_point, !vm->by_engine);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fake/gem.h"
+#include "fake/syncobj.h"
 #include "fake/vm.h"
 
 #define MARK 0x656c696665646f6eull
@@ -90,7 +91,7 @@ static void free_file(struct fake *fake, struct fake_process *p, struct fake_fil
     fake_vm_destroy(fake, p, file->vm);
     fake_ids_clear(&file->gem);
     fake_map_clear(&file->prime);
-    fake_ids_clear(&file->syncobj);
+    fake_syncobj_destroy_all(file);
     free(file);
 }
 

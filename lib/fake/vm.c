@@ -91,6 +91,7 @@ struct fake_vm *fake_vm_create(struct fake *fake, uint32_t gpu)
     vm->gpu = gpu;
     vm->end = fake_gpu_gfx_major(g) >= 9 ? 1ull << 48 : 1ull << g->va_bits;
     vm->pt.cost = &fake->cost[gpu];
+    vm->by_engine = !fake_gpu_large_bar(g);
     vm->pt.lose_rest = (fake->flags & FAKE_QUIRK_T5) != 0;
     vm->prt.vm = vm;
     vm->prt.refs = 1;
@@ -177,6 +178,7 @@ void fake_vm_detach(struct fake *fake, struct fake_process *p, struct fake_va *v
 {
     if (--va->refs != 0)
         return;
+    fake_vm_settle(va->vm);
     drop_mappings(va);
     fake_vm_clear_freed(va->vm);
     fake_map_take(&va->vm->vas, (uintptr_t)va->bo);
@@ -350,7 +352,7 @@ int fake_vm_replace(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t
     return 0;
 }
 
-int fake_vm_clear_freed(struct fake_vm *vm)
+static int clear_freed(struct fake_vm *vm)
 {
     while (vm->freed != NULL) {
         struct fake_mapping *m = vm->freed;
@@ -386,7 +388,7 @@ static int write_one(struct fake_mapping *m)
     return fake_pt_write(&vm->pt, &pte);
 }
 
-int fake_vm_update(struct fake_va *va)
+static int write_all(struct fake_va *va)
 {
     while (va->unwritten != NULL) {
         struct fake_mapping *m = va->unwritten;
@@ -399,6 +401,43 @@ int fake_vm_update(struct fake_va *va)
         list_add(m);
     }
     return 0;
+}
+
+void fake_vm_defer(struct fake_vm *vm, struct fake_va *va)
+{
+    vm->pending = true;
+    if (va == NULL || va->pending)
+        return;
+    va->pending = true;
+    va->next_pending = vm->pending_vas;
+    vm->pending_vas = va;
+}
+
+void fake_vm_settle(struct fake_vm *vm)
+{
+    if (!vm->pending)
+        return;
+    vm->pending = false;
+    (void)clear_freed(vm);
+    while (vm->pending_vas != NULL) {
+        struct fake_va *va = vm->pending_vas;
+
+        vm->pending_vas = va->next_pending;
+        va->pending = false;
+        (void)write_all(va);
+    }
+}
+
+int fake_vm_clear_freed(struct fake_vm *vm)
+{
+    fake_vm_settle(vm);
+    return clear_freed(vm);
+}
+
+int fake_vm_update(struct fake_va *va)
+{
+    fake_vm_settle(va->vm);
+    return write_all(va);
 }
 
 int fake_vm_rewrite(struct fake_va *va)

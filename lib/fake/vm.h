@@ -23,6 +23,8 @@ struct fake_va {
     uint32_t queues; /* live queues among them: KFD's UNMAP is EBUSY */
     struct fake_mapping *mappings;
     struct fake_mapping *unwritten; /* those whose page tables are still to be written */
+    bool pending;                   /* the copy engine will write them: on the VM's list */
+    struct fake_va *next_pending;
 };
 
 struct fake_mapping {
@@ -43,6 +45,9 @@ struct fake_vm {
     struct fake_map vas; /* by struct fake_bo's address */
     struct fake_va prt;
     struct fake_mapping *freed; /* gone, but still in the page tables */
+    bool by_engine;             /* page tables are written by the copy engine */
+    bool pending;               /* it has something to do */
+    struct fake_va *pending_vas;
     uint64_t user_mappings;
     struct fake_pagetable pt;
     struct fake_tlb tlb;
@@ -69,6 +74,10 @@ int fake_vm_replace(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t
 /* Page tables: clears what was freed; writes what va has unwritten. -ENOMEM. */
 int fake_vm_clear_freed(struct fake_vm *vm);
 int fake_vm_update(struct fake_va *va);
+/* Leaves clearing and, with va, writing to the copy engine: happens with fake_vm_settle, which
+ * comes by itself before any other change of the page tables. */
+void fake_vm_defer(struct fake_vm *vm, struct fake_va *va);
+void fake_vm_settle(struct fake_vm *vm);
 /* Everything of va once more, as after a move. */
 int fake_vm_rewrite(struct fake_va *va);
 /* Flushes if a change asks for it. */
