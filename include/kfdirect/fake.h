@@ -149,6 +149,14 @@ KFDIRECT_API int fake_inject_seen(struct fake *fake, uint32_t id, uint64_t *matc
 KFDIRECT_API void fake_inject_clear(struct fake *fake);
 
 /*
+ * Eviction and restore, as another program's hunger for a GPU's VRAM causes them: what a KFD handle
+ * of this process protects comes back with its page tables written and the TLBs flushed (GEM_VA
+ * mappings only where the kernel does that); what nothing protects has moved, and GPUs that still
+ * reach it get FAKE_FAULT_FREED.
+ */
+KFDIRECT_API int fake_evict(struct fake *fake, uint32_t gpu);
+
+/*
  * The log: the last `capacity` operations of this process on its device nodes, from the call on;
  * 0 stops it and drops what it holds.
  */

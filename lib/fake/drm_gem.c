@@ -72,6 +72,17 @@ int fake_drm_prime_fd_to_handle(struct fake_call *call, void *arg)
         a->handle = gem->handle;
         return 0;
     }
+    if (!file->vm->compute &&
+        call->fake->profile->gpus[mem->owner].card != call->fake->profile->gpus[file->gpu].card) {
+        err = fake_strict(call->fake, 0,
+                          "import of GPU %u's memory on GPU %u before its VM is acquired: nothing "
+                          "will keep it in place",
+                          mem->owner, file->gpu);
+        if (err != 0) {
+            fake_mem_put(call->fake, call->process, mem);
+            return err;
+        }
+    }
     err = fake_bo_for_mem(call->fake, call->process, mem, file->gpu, true, &bo);
     if (err != 0)
         return err;

@@ -88,6 +88,28 @@ static int check_sync(const struct fake_call *call, const struct kfd_uapi_gem_va
     return *point != NULL ? 0 : -ENOENT;
 }
 
+/* What the kernel does, but nobody can want. */
+static int check_strict(const struct fake_call *call, const struct kfd_uapi_gem_va *a)
+{
+    const struct fake_vm *vm = call->file->vm;
+    bool ranged = a->operation == AMDGPU_VA_OP_CLEAR || a->operation == AMDGPU_VA_OP_REPLACE;
+    uint64_t size = a->operation == AMDGPU_VA_OP_UNMAP ? 1 : a->map_size;
+
+    if (!(call->fake->flags & FAKE_STRICT) || a->operation == AMDGPU_VA_OP_MAP || size == 0)
+        return 0;
+    if (fake_vm_touches_kfd(vm, a->va_address, size))
+        return fake_strict(call->fake, 0,
+                           "GEM_VA operation %u at 0x%llx on GPU %u takes a mapping of KFD's away",
+                           a->operation, (unsigned long long)a->va_address, vm->gpu);
+    if (ranged && fake_vm_cuts(vm, a->va_address, size))
+        return fake_strict(call->fake, 0,
+                           "GEM_VA operation %u over 0x%llx bytes at 0x%llx on GPU %u cuts a "
+                           "mapping, whose rest a huge page may lose",
+                           a->operation, (unsigned long long)size,
+                           (unsigned long long)a->va_address, vm->gpu);
+    return 0;
+}
+
 int fake_drm_gem_va(struct fake_call *call, void *arg)
 {
     struct kfd_uapi_gem_va *a = arg;
@@ -109,7 +131,9 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
             va = gem->va;
         }
     }
-    err = check_sync(call, a, &point);
+    err = check_strict(call, a);
+    if (err == 0)
+        err = check_sync(call, a, &point);
     if (err == 0)
         err = change(vm, va, a);
     if (err != 0)

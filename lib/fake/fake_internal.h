@@ -68,10 +68,12 @@ struct fake_file {
 
 /* A process's share of one GPU. */
 struct fake_process_gpu {
-    struct fake_ids handles; /* struct fake_handle * */
-    struct fake_file *file;  /* acquired; NULL: no compute VM */
-    uint64_t vram_used;      /* by ALLOC, of own handles */
-    void *doorbells, *mmio;  /* pages behind the mappings of /dev/kfd; NULL: not yet */
+    struct fake_ids handles;       /* struct fake_handle * */
+    struct fake_ids client;        /* KFD's own DRM file: number - 1 -> struct fake_mem * */
+    struct fake_map client_shared; /* memory index -> number */
+    struct fake_file *file;        /* acquired; NULL: no compute VM */
+    uint64_t vram_used;            /* by ALLOC, of own handles */
+    void *doorbells, *mmio;        /* pages behind the mappings of /dev/kfd; NULL: not yet */
 };
 
 struct fake_process {

@@ -192,6 +192,22 @@ static int report_fault(struct fake *fake, struct fake_process *p, const struct 
     return kfd_fail(-EFAULT, "%s", t->text);
 }
 
+/* Adds n bytes at t to the run that ends at end, moving what does not go on from there. */
+static int extend(struct fake *fake, struct fake_process *p, struct run *run,
+                  const struct fake_translation *t, uint32_t mem, uint64_t n, char *end, bool write)
+{
+    bool sparse = (t->flags & FAKE_PTE_PRT) != 0;
+    int err = 0;
+
+    if (run->size == 0 || run->sparse != sparse || run->mem != mem ||
+        run->offset + run->size != t->offset) {
+        err = move(fake, p, run, end - run->size, write);
+        *run = (struct run){.mem = mem, .sparse = sparse, .offset = t->offset};
+    }
+    run->size += n;
+    return err;
+}
+
 static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf, size_t size,
                          bool write, struct fake_translation *fault)
 {
@@ -201,40 +217,33 @@ static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf
     struct fake_process *p;
     struct fake_pte pte;
     size_t done = 0;
-    int err = enter(fake, gpu, &p);
+    int err = enter(fake, gpu, &p), stop = 0;
 
     if (err != 0)
         return err;
     memset(&t, 0, sizeof(t));
     while (err == 0 && done < size) {
         uint64_t n;
-        bool sparse;
 
-        if (translate(fake, p, gpu, va + done, access, true, &pte, &t) != FAKE_FAULT_NONE) {
-            err = move(fake, p, &run, buf + done - run.size, write);
-            run.size = 0;
-            if (err == 0)
-                err = report_fault(fake, p, &t);
+        if (translate(fake, p, gpu, va + done, access, true, &pte, &t) != FAKE_FAULT_NONE)
+            stop = report_fault(fake, p, &t);
+        else if (t.stale)
+            stop = fake_strict(fake, 0, "%s", t.text);
+        if (stop != 0)
             break;
-        }
         n = page_rest(&t);
         if (n > size - done)
             n = size - done;
-        sparse = (t.flags & FAKE_PTE_PRT) != 0;
-        if (run.size == 0 || run.sparse != sparse || run.mem != pte.mem ||
-            run.offset + run.size != t.offset) {
-            err = move(fake, p, &run, buf + done - run.size, write);
-            run = (struct run){.mem = pte.mem, .sparse = sparse, .offset = t.offset};
-        }
-        run.size += n;
+        err = extend(fake, p, &run, &t, pte.mem, n, buf + done, write);
         done += n;
     }
+    /* What came before a fault has happened. */
     if (err == 0)
         err = move(fake, p, &run, buf + done - run.size, write);
     pthread_mutex_unlock(&p->lock);
     if (fault != NULL)
         *fault = t;
-    return err;
+    return err != 0 ? err : stop;
 }
 
 int fake_gpu_read(struct fake *fake, uint32_t gpu, uint64_t va, void *buf, size_t size,

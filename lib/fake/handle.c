@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fake/client.h"
+
 struct fake_handle *fake_handle_get(const struct fake *fake, const struct fake_process *p,
                                     uint64_t value, int *gpu)
 {
@@ -12,7 +14,7 @@ struct fake_handle *fake_handle_get(const struct fake *fake, const struct fake_p
 }
 
 int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *bo, uint32_t gpu,
-                    uint64_t va, uint32_t flags, struct fake_handle **out)
+                    uint64_t va, uint32_t flags, bool imported, struct fake_handle **out)
 {
     struct fake_handle *h = calloc(1, sizeof(*h));
 
@@ -26,7 +28,14 @@ int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *b
     h->va = va;
     h->flags = flags;
     h->domain = bo == bo->mem->home ? bo->mem->domain : FAKE_DOMAIN_GTT;
+    h->imported = imported;
     bo->kfd_handles++;
+    if (!imported && h->domain == FAKE_DOMAIN_VRAM)
+        p->gpus[gpu].vram_used += bo->mem->size;
+    if (fake_client_add(fake, p, h, imported) != 0) {
+        fake_handle_free(fake, p, h);
+        return -ENOMEM;
+    }
     *out = h;
     return 0;
 }
@@ -45,6 +54,7 @@ static void detach_all(struct fake *fake, struct fake_process *p, struct fake_ha
 void fake_handle_free(struct fake *fake, struct fake_process *p, struct fake_handle *h)
 {
     detach_all(fake, p, h);
+    fake_client_free(p, h);
     fake_ids_take(&p->gpus[h->gpu].handles, h->id);
     if (!h->imported && h->domain == FAKE_DOMAIN_VRAM)
         p->gpus[h->gpu].vram_used -= h->bo->mem->size;
@@ -64,6 +74,7 @@ void fake_handle_free_all(struct fake *fake, struct fake_process *p, uint32_t gp
             fake_handle_free(fake, p, h);
     }
     fake_ids_clear(ids);
+    fake_client_clear(&p->gpus[gpu]);
 }
 
 bool fake_handle_mapped(const struct fake_handle *h)
@@ -116,7 +127,7 @@ static int attach(struct fake_process *p, struct fake_handle *h, uint32_t gpu,
 
 static uint32_t pte_flags(uint32_t flags)
 {
-    return FAKE_PTE_READ | (flags & KFD_MEM_WRITABLE ? FAKE_PTE_WRITE : 0) |
+    return FAKE_MAPPING_KFD | FAKE_PTE_READ | (flags & KFD_MEM_WRITABLE ? FAKE_PTE_WRITE : 0) |
            (flags & KFD_MEM_EXECUTABLE ? FAKE_PTE_EXEC : 0);
 }
 

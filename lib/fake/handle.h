@@ -23,6 +23,7 @@ struct fake_handle {
     uint32_t gpu, domain;
     uint32_t flags; /* KFD_MEM_* */
     uint32_t id;
+    uint32_t client; /* number in KFD's own DRM file; 0: not modelled */
     bool imported;
     bool half_freed; /* FREE was interrupted: it can't be repeated safely */
     struct fake_attach *attached;
@@ -38,7 +39,7 @@ struct fake_handle *fake_handle_get(const struct fake *fake, const struct fake_p
                                     uint64_t value, int *gpu);
 /* Gives bo a handle on a GPU; consumes the caller's reference on bo, also on failure. */
 int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *bo, uint32_t gpu,
-                    uint64_t va, uint32_t flags, struct fake_handle **out);
+                    uint64_t va, uint32_t flags, bool imported, struct fake_handle **out);
 /* The handle must not be mapped anywhere. */
 void fake_handle_free(struct fake *fake, struct fake_process *p, struct fake_handle *h);
 void fake_handle_free_all(struct fake *fake, struct fake_process *p, uint32_t gpu);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "fake/client.h"
 #include "fake/handle.h"
 #include "fake/handlers.h"
 #include "fake/usercopy.h"
@@ -12,6 +13,7 @@ int fake_kfd_export_dmabuf(struct fake_call *call, void *arg)
 {
     struct kfd_uapi_export_dmabuf *a = arg;
     struct fake_handle *h;
+    struct fake_mem *mem;
     int gpu, fd;
 
     h = fake_handle_get(call->fake, call->process, a->handle, &gpu);
@@ -19,7 +21,10 @@ int fake_kfd_export_dmabuf(struct fake_call *call, void *arg)
         return -EINVAL;
     if (h->domain == FAKE_DOMAIN_USERPTR)
         return -EPERM;
-    fd = fake_mem_export(call->fake, h->bo->mem, (int)(a->flags & O_CLOEXEC),
+    mem = fake_client_export(call->fake, call->process, h);
+    if (mem == NULL)
+        return -ENOENT;
+    fd = fake_mem_export(call->fake, mem, (int)(a->flags & O_CLOEXEC),
                          h->flags & KFD_MEM_WRITABLE ? O_RDWR : O_RDONLY);
     if (fd < 0)
         return fd;
@@ -43,11 +48,8 @@ static int import(struct fake_call *call, const struct kfd_ioctl_import_dmabuf_a
     err = fake_bo_for_mem(call->fake, call->process, mem, (uint32_t)gpu, false, &bo);
     if (err != 0)
         return err;
-    err = fake_handle_add(call->fake, call->process, bo, (uint32_t)gpu, a->va_addr,
-                          KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE, out);
-    if (err == 0)
-        (*out)->imported = true;
-    return err;
+    return fake_handle_add(call->fake, call->process, bo, (uint32_t)gpu, a->va_addr,
+                           KFD_MEM_WRITABLE | KFD_MEM_EXECUTABLE, true, out);
 }
 
 int fake_kfd_import_dmabuf(struct fake_call *call, void *arg)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "fake/gem.h"
 #include "fake/handle.h"
 #include "fake/handlers.h"
 #include "fake/inject.h"
@@ -131,15 +132,35 @@ int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg)
             return err;
         }
     }
-    err = fake_handle_add(fake, p, bo, (uint32_t)gpu, a->va_addr, a->flags, &h);
+    err = fake_handle_add(fake, p, bo, (uint32_t)gpu, a->va_addr, a->flags, false, &h);
     if (err != 0)
         return err;
-    if (h->domain == FAKE_DOMAIN_VRAM)
-        p->gpus[gpu].vram_used += wanted.size;
     a->handle = fake_handle_value(fake, h);
     a->mmap_offset =
         wanted.domain == FAKE_DOMAIN_MMIO ? (uint64_t)a->gpu_id << 46 : bo->mmap_offset;
     return 0;
+}
+
+static bool last_handle(const struct fake_handle *h)
+{
+    const struct fake_mem *mem = h->bo->mem;
+    uint32_t handles = mem->home != NULL ? mem->home->kfd_handles : 0;
+
+    for (const struct fake_bo *bo = mem->client; bo != NULL; bo = bo->next_import)
+        handles += bo->kfd_handles;
+    return handles == 1;
+}
+
+static bool mapped_by_gem_va(const struct fake_process *p, const struct fake_mem *mem)
+{
+    for (const struct fake_file *file = p->files; file != NULL; file = file->next) {
+        const struct fake_gem *gem =
+            file->vm != NULL && file->vm->compute ? fake_map_get(&file->prime, mem->index) : NULL;
+
+        if (gem != NULL && (gem->va->mappings != NULL || gem->va->unwritten != NULL))
+            return true;
+    }
+    return false;
 }
 
 int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
@@ -155,6 +176,14 @@ int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
         return -EINVAL;
     if (fake_handle_mapped(h))
         return -EBUSY;
+    if (last_handle(h) && mapped_by_gem_va(call->process, h->bo->mem)) {
+        err = fake_strict(call->fake, 0,
+                          "FREE of handle 0x%llx while GEM_VA maps its memory: nothing keeps it in "
+                          "place any more",
+                          (unsigned long long)a->handle);
+        if (err != 0)
+            return err;
+    }
     if (h->half_freed) {
         err = fake_strict(call->fake, 0, "FREE of handle 0x%llx, which a signal stopped half way",
                           (unsigned long long)a->handle);

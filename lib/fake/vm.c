@@ -244,6 +244,29 @@ int fake_vm_unmap(struct fake_va *va, uint64_t addr)
     return 0;
 }
 
+bool fake_vm_touches_kfd(const struct fake_vm *vm, uint64_t addr, uint64_t size)
+{
+    struct fake_mapping *m = first_in(vm, addr, addr + size);
+
+    for (; m != NULL && m->node.key < addr + size;
+         m = mapping_of(fake_tree_next(&vm->mappings, &m->node)))
+        if (m->flags & FAKE_MAPPING_KFD)
+            return true;
+    return false;
+}
+
+static bool cut_by(const struct fake_vm *vm, uint64_t edge)
+{
+    const struct fake_mapping *m = mapping_of(fake_tree_floor(&vm->mappings, edge));
+
+    return m != NULL && m->node.key < edge && edge < m->node.key + m->size;
+}
+
+bool fake_vm_cuts(const struct fake_vm *vm, uint64_t addr, uint64_t size)
+{
+    return cut_by(vm, addr) || cut_by(vm, addr + size);
+}
+
 /* Takes the part of m inside [addr, end) away; the rests before and behind stay, as mappings whose
  * page tables are to be written. m's own node goes to the freed list with the part taken. */
 static void cut(struct fake_vm *vm, struct fake_mapping *m, uint64_t addr, uint64_t end,
@@ -377,7 +400,7 @@ static int write_one(struct fake_mapping *m)
         .va = m->node.key,
         .size = m->size,
         .offset = m->offset,
-        .flags = m->flags,
+        .flags = m->flags & ~FAKE_MAPPING_KFD,
         .mem = mem != NULL ? mem->index : 0,
         .generation = mem != NULL ? mem->generation : 0,
         /* The kernel gives VRAM in blocks of 2 MiB and more only when the size asks for it. */
@@ -440,11 +463,14 @@ int fake_vm_update(struct fake_va *va)
     return write_all(va);
 }
 
-int fake_vm_rewrite(struct fake_va *va)
+int fake_vm_rewrite(struct fake_va *va, bool kfd_only)
 {
-    while (va->mappings != NULL) {
-        struct fake_mapping *m = va->mappings;
+    struct fake_mapping *m, *next;
 
+    for (m = va->mappings; m != NULL; m = next) {
+        next = m->next;
+        if (kfd_only && !(m->flags & FAKE_MAPPING_KFD))
+            continue;
         list_del(m);
         m->written = false;
         list_add(m);

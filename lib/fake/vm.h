@@ -13,6 +13,9 @@
 #include "fake/mem.h"
 #include "fake/pagetable.h"
 
+/* In a mapping's flags: KFD made it. Never in the page tables. */
+#define FAKE_MAPPING_KFD 0x80000000u
+
 /* A buffer object in a VM. References: one while a GEM handle names it here, one per KFD
  * attachment. With the last one all its mappings here go. */
 struct fake_va {
@@ -68,6 +71,9 @@ void fake_vm_detach(struct fake *fake, struct fake_process *p, struct fake_va *v
 int fake_vm_map(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t size, uint32_t flags);
 int fake_vm_unmap(struct fake_va *va, uint64_t addr);
 int fake_vm_clear(struct fake_vm *vm, uint64_t addr, uint64_t size);
+/* Whether [addr, addr + size) touches a mapping of KFD's, or cuts one of anybody's. */
+bool fake_vm_touches_kfd(const struct fake_vm *vm, uint64_t addr, uint64_t size);
+bool fake_vm_cuts(const struct fake_vm *vm, uint64_t addr, uint64_t size);
 int fake_vm_replace(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t size,
                     uint32_t flags);
 
@@ -78,8 +84,8 @@ int fake_vm_update(struct fake_va *va);
  * comes by itself before any other change of the page tables. */
 void fake_vm_defer(struct fake_vm *vm, struct fake_va *va);
 void fake_vm_settle(struct fake_vm *vm);
-/* Everything of va once more, as after a move. */
-int fake_vm_rewrite(struct fake_va *va);
+/* Everything of va once more, as after a move; or only what KFD mapped. */
+int fake_vm_rewrite(struct fake_va *va, bool kfd_only);
 /* Flushes if a change asks for it. */
 void fake_vm_flush(struct fake_vm *vm);
 
