@@ -150,6 +150,7 @@ KFDIRECT_API int vmm_export_range(struct vmm *vmm, uint64_t va, uint64_t size, i
 
 enum vmm_kind {
     VMM_KIND_NONE,     /* no address of ours */
+    VMM_KIND_FREE,     /* in our address space, reserved by nobody: no CPU access may touch it */
     VMM_KIND_RESERVED, /* reserved, nothing mapped at this byte */
     VMM_KIND_MAPPED,   /* a mapping */
     VMM_KIND_DEVICE,   /* vmm_alloc of device memory */

@@ -44,8 +44,10 @@ static uint64_t address(const void *ptr)
 }
 
 /* Whether the range is ours to walk; ordinary memory is not. A range that begins outside and ends
- * in ours is neither. */
-static hipError_t classify(struct hip_state *state, const void *ptr, size_t size, bool *ours)
+ * in ours is neither, and nor is one that the kind calls the device's but is unknown here: most
+ * likely it was freed, and a CPU access would be a fault. */
+static hipError_t classify(struct hip_state *state, const void *ptr, size_t size, bool device,
+                           bool *ours)
 {
     struct vmm_range first, last;
 
@@ -60,7 +62,22 @@ static hipError_t classify(struct hip_state *state, const void *ptr, size_t size
     if (last.kind != VMM_KIND_NONE)
         return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx begin outside GPU memory",
                         size, (unsigned long long)address(ptr));
+    if (device)
+        return hip_fail(hipErrorInvalidValue, "no device memory at 0x%llx, against the kind",
+                        (unsigned long long)address(ptr));
     return hipSuccess;
+}
+
+static bool to_device(hipMemcpyKind kind)
+{
+    return kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice ||
+           kind == hipMemcpyDeviceToDeviceNoCU;
+}
+
+static bool from_device(hipMemcpyKind kind)
+{
+    return kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice ||
+           kind == hipMemcpyDeviceToDeviceNoCU;
 }
 
 static int copy_through(struct vmm *vmm, uint64_t dst, uint64_t src, size_t size)
@@ -107,7 +124,8 @@ static hipError_t check_kind(hipMemcpyKind kind)
     }
 }
 
-/* The addresses say where the bytes are; kind is only checked for being one. */
+/* The addresses say where the bytes are; a kind that says "device" must be right, "host" need not.
+ */
 static hipError_t copy(void *dst, const void *src, size_t size, hipMemcpyKind kind)
 {
     struct hip_state *state;
@@ -121,9 +139,9 @@ static hipError_t copy(void *dst, const void *src, size_t size, hipMemcpyKind ki
         return code;
     if (!dst || !src)
         return hip_fail(hipErrorInvalidValue, "%s is NULL", dst ? "src" : "dst");
-    code = classify(state, dst, size, &to_ours);
+    code = classify(state, dst, size, to_device(kind), &to_ours);
     if (code == hipSuccess)
-        code = classify(state, src, size, &from_ours);
+        code = classify(state, src, size, from_device(kind), &from_ours);
     if (code != hipSuccess)
         return code;
     if (to_ours && from_ours)
@@ -263,7 +281,7 @@ static hipError_t fill(hipStream_t stream, void *dst, uint32_t value, unsigned i
                         (unsigned long long)address(dst), width);
     if (count > SIZE_MAX / width)
         return hip_fail(hipErrorInvalidValue, "count is 0x%zx", count);
-    code = classify(state, dst, count * width, &ours);
+    code = classify(state, dst, count * width, false, &ours);
     if (code != hipSuccess)
         return code;
     if (!ours)

@@ -16,8 +16,13 @@ int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
 
     memset(out, 0, sizeof(*out));
     resv = vmm_resv_lock(vmm, va);
-    if (!resv)
+    if (!resv) {
+        vmm_lock_acquire(&vmm->space_lock);
+        if (vmm_space_holds(&vmm->space, va))
+            out->kind = VMM_KIND_FREE;
+        vmm_lock_release(&vmm->space_lock);
         return 0;
+    }
     out->kind = VMM_KIND_RESERVED;
     out->resv_base = vmm_resv_base(resv);
     out->resv_size = resv->space.size;

@@ -485,6 +485,11 @@ struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va)
     return n && va - n->base < n->size ? n : NULL;
 }
 
+bool vmm_space_holds(const struct vmm_space *s, uint64_t va)
+{
+    return arena_at(s, va, NULL) != NULL;
+}
+
 struct vmm_space_node *vmm_space_first(const struct vmm_space *s)
 {
     return space_node_of(vmm_tree_first(&s->nodes));

@@ -69,6 +69,8 @@ void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n);
 
 /* The reservation that contains va, or NULL. */
 struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va);
+/* Whether va lies in an arena, reserved or not. */
+bool vmm_space_holds(const struct vmm_space *s, uint64_t va);
 /* The lowest reservation, and the next one above n; NULL at the end. */
 struct vmm_space_node *vmm_space_first(const struct vmm_space *s);
 struct vmm_space_node *vmm_space_next(const struct vmm_space_node *n);
