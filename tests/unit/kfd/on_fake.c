@@ -292,6 +292,13 @@ static void test_gem_va_maps_parts_with_rights_of_their_own(void **state)
     run_gem_va("mi300x:2", "6.12");
 }
 
+static void test_gem_va_works_on_a_timeline(void **state)
+{
+    run_gem_va("mi300x:2", "current");
+    /* The CPU does not see all VRAM: page tables are written by the copy engine, later. */
+    run_gem_va("navi31-smallbar:2", "current");
+}
+
 /* The reason why kfd_mem_flush exists. */
 static void test_without_the_flush_a_gpu_still_reads_old_pages(void **state)
 {
@@ -599,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_access_is_what_the_kernel_grants),
         cmocka_unit_test(test_a_refused_peer_leaves_the_others_mapped),
         cmocka_unit_test(test_gem_va_maps_parts_with_rights_of_their_own),
+        cmocka_unit_test(test_gem_va_works_on_a_timeline),
         cmocka_unit_test(test_without_the_flush_a_gpu_still_reads_old_pages),
         cmocka_unit_test(test_a_second_import_is_counted),
         cmocka_unit_test(test_a_dmabuf_tells_its_owner_and_comes_back),
