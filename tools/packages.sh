@@ -6,6 +6,7 @@ packages_test="libcmocka-dev g++"
 packages_clang="clang libclang-rt-14-dev"
 packages_lint="git clang-format clang-tidy cppcheck mandoc"
 packages_strangers="libhsakmt-dev libhsa-runtime64-1 rocminfo hwloc valgrind"
+packages_vm="qemu-system-x86 busybox-static kmod cpio xz-utils make python3 util-linux"
 packages_hip="libamdhip64-dev"
 packages_bare="debootstrap"
 

@@ -65,7 +65,6 @@ struct cts {
 #define CTS_LARGE_BAR 0x8u /* all VRAM visible to the CPU */
 #define CTS_NO_GPU 0x10u   /* runs without any */
 #define CTS_DRIVER 0x20u   /* only on a driver: looks at what only a kernel has */
-#define CTS_TABLES 0x40u   /* page tables can be read: the fake, or debugfs of a driver */
 
 struct cts_case {
     const char *name;
@@ -77,7 +76,7 @@ struct cts_case {
 extern const struct cts_case cts_door_cases[], cts_dispatch_cases[], cts_topology_cases[],
     cts_query_cases[], cts_vm_cases[], cts_alloc_cases[], cts_map_cases[], cts_share_cases[],
     cts_gem_cases[], cts_gemva_cases[], cts_mmap_cases[], cts_event_cases[], cts_queue_cases[],
-    cts_peer_cases[], cts_trap_cases[], cts_table_cases[];
+    cts_peer_cases[], cts_trap_cases[], cts_table_cases[], cts_resident_cases[];
 
 /* Rows. ret is 0 or positive on success, -errno on failure; positive results are written as 0. */
 void cts_row(struct cts *c, const char *step, long want, long ret, const char *fmt, ...)
@@ -155,7 +154,12 @@ struct cts_pte {
     uint32_t flags; /* KFD_VA_* */
     bool system;
 };
-/* 0, or -errno when the ground cannot show its tables. */
+/* Once per process, after cts_start: -ENOSYS when the ground cannot show its tables. */
+int cts_walk_start(struct cts *c);
 int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out);
+/* The first word of a page that cts_translate found; a driver's ground only. */
+int cts_peek(struct cts *c, uint32_t gpu, const struct cts_pte *pte, uint32_t *word);
+/* A count that rises with every TLB flush of the GPU. -ENOSYS where nothing counts. */
+int cts_flushes(struct cts *c, uint32_t gpu, uint64_t *count);
 
 #endif

@@ -1,7 +1,235 @@
 /* SPDX-License-Identifier: MIT */
-#include "cts.h"
+/*
+ * The page tables of the calling process, read as the hardware would read them.
+ *
+ * On the fake its GPU side answers. On a driver the directories are read out of the card's memory
+ * through debugfs. Where they begin is told by a register that the driver writes when a process
+ * gets its first queue, so one is made; it is never rung. Only scheduling without firmware
+ * (sched_policy=2) writes those registers, as in the guest.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rig.h"
+
+/* Where a generation keeps things. Registers are numbered in dwords. */
+struct layout {
+    uint32_t base, step; /* page-table base register of VMID 8, distance to the next */
+    uint32_t base_shift; /* of its value */
+    uint32_t fb;         /* frame-buffer location, 16 MiB units; 0: directories hold offsets */
+    uint32_t levels;     /* directories above the leaf */
+    uint8_t bits[4];     /* index bits from the root to the leaf */
+};
+
+static const struct layout layouts[] = {
+    {.base = 0x50e, .step = 1, .base_shift = 12, .fb = 0x809, .levels = 1, .bits = {18, 10}},
+    {.base = 0x1a72b + 16, .step = 2, .levels = 3, .bits = {9, 9, 9, 9}},
+};
+
+#define RIG_AT ((uint64_t)32 << 30)
+#define VMIDS 8
+#define ADDRESS 0x0000fffffffff000ull
+#define VALID 0x1ull
+#define SYSTEM 0x2ull
+#define EXEC 0x10ull
+#define READ 0x20ull
+#define WRITE 0x40ull
+#define ENTRY_IS_PAGE (1ull << 54) /* in a directory: a huge page */
+
+struct walker {
+    pid_t owner; /* the process whose VM this is */
+    const struct layout *layout;
+    int regs, vram;
+    uint32_t base; /* register */
+};
+
+static struct walker walkers[CTS_MAX_GPUS];
+
+static int open_debug(struct cts *c, uint32_t gpu, const char *file, int flags)
+{
+    uint32_t at = (uint32_t)rig_property(c, gpu, "location_id ");
+    uint32_t domain = (uint32_t)rig_property(c, gpu, "domain ");
+    char want[64], name[128];
+
+    snprintf(want, sizeof want, "dev=%04x:%02x:%02x.%x", domain, at >> 8 & 255, at >> 3 & 31,
+             at & 7);
+    for (int i = 0; i < 64; i++) {
+        FILE *f = fopen(cts_text("/sys/kernel/debug/dri/%d/name", i), "r");
+        bool found = f && fgets(name, sizeof name, f) && strstr(name, want);
+
+        if (f)
+            fclose(f);
+        if (found)
+            return open(cts_text("/sys/kernel/debug/dri/%d/%s", i, file), flags | O_CLOEXEC);
+    }
+    return -1;
+}
+
+static uint32_t read_reg(const struct walker *w, uint32_t reg)
+{
+    uint32_t v = 0;
+
+    return pread(w->regs, &v, sizeof v, (off_t)reg * 4) == sizeof v ? v : 0;
+}
+
+static bool clear_reg(const struct walker *w, uint32_t reg)
+{
+    uint32_t v = 0;
+
+    return pwrite(w->regs, &v, sizeof v, (off_t)reg * 4) == sizeof v;
+}
+
+static uint64_t read_entry(const struct walker *w, uint64_t at)
+{
+    uint64_t v = 0;
+
+    return pread(w->vram, &v, sizeof v, (off_t)at) == sizeof v ? v : 0;
+}
+
+/* Makes a queue and sees which of the registers that it emptied before has been written. */
+static bool find_root(struct cts *c, struct walker *w, uint32_t gpu)
+{
+    struct kfd_uapi_create_queue q;
+    struct rig r;
+
+    for (uint32_t i = 0; i < VMIDS; i++)
+        if (!read_reg(w, w->layout->base + i * w->layout->step) ||
+            clear_reg(w, w->layout->base + i * w->layout->step))
+            continue;
+        else
+            return false;
+    if (rig_make(c, &r, gpu, c->va + RIG_AT) < 0)
+        return false;
+    q = rig_arguments(c, &r);
+    if (rig_create(c, &q) < 0)
+        return false;
+    for (uint32_t i = 0; i < VMIDS; i++) {
+        w->base = w->layout->base + i * w->layout->step;
+        if (read_reg(w, w->base))
+            return true;
+    }
+    return false;
+}
+
+int cts_walk_start(struct cts *c)
+{
+    /* The fake gets its queue too, so that both grounds are in one state. */
+    for (uint32_t gpu = 0; c->fake && gpu < c->gpus; gpu++) {
+        struct kfd_uapi_create_queue q;
+        struct rig r;
+
+        if (rig_make(c, &r, gpu, c->va + RIG_AT) < 0)
+            return -ENOSYS;
+        q = rig_arguments(c, &r);
+        if (rig_create(c, &q) < 0)
+            return -ENOSYS;
+    }
+    for (uint32_t gpu = 0; !c->fake && gpu < c->gpus; gpu++) {
+        struct walker *w = &walkers[gpu];
+
+        w->layout = &layouts[c->gpu[gpu].va_limit >> 40 != 0];
+        w->regs = open_debug(c, gpu, "amdgpu_regs", O_RDWR);
+        w->vram = open_debug(c, gpu, "amdgpu_vram", O_RDONLY);
+        if (w->regs < 0 || w->vram < 0 || !find_root(c, w, gpu))
+            return -ENOSYS;
+        w->owner = getpid();
+    }
+    return 0;
+}
+
+static int walk(const struct walker *w, uint64_t va, struct cts_pte *out)
+{
+    const struct layout *l = w->layout;
+    uint64_t fb = l->fb ? (uint64_t)(read_reg(w, l->fb) & 0xffff) << 24 : 0;
+    uint64_t at = (uint64_t)read_reg(w, w->base) << l->base_shift, entry;
+    unsigned shift = 12, leaf;
+
+    if (l->step == 2)
+        at |= (uint64_t)read_reg(w, w->base + 1) << 32;
+    for (uint32_t i = 1; i <= l->levels; i++)
+        shift += l->bits[i];
+    for (uint32_t i = 0;; i++) {
+        uint64_t index = va >> shift & (((uint64_t)1 << l->bits[i]) - 1);
+
+        entry = read_entry(w, (at & ADDRESS) - fb + index * 8);
+        if (!(entry & VALID))
+            return 0;
+        if (i == l->levels || entry & ENTRY_IS_PAGE)
+            break;
+        at = entry;
+        shift -= l->bits[i + 1];
+    }
+    leaf = shift;
+    if (shift == 12) /* a leaf tells how many like it follow one another */
+        shift += entry >> 7 & 31;
+    out->page_size = (uint64_t)1 << shift;
+    out->page = (entry & ADDRESS) + (va & (((uint64_t)1 << leaf) - 1) & ~4095ull);
+    out->system = entry & SYSTEM;
+    out->flags = (entry & READ ? KFD_VA_READ : 0) | (entry & WRITE ? KFD_VA_WRITE : 0) |
+                 (entry & EXEC ? KFD_VA_EXEC : 0);
+    return 0;
+}
 
 int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out)
 {
-    return -ENOSYS;
+    struct fake_translation t;
+
+    memset(out, 0, sizeof *out);
+    if (!c->fake)
+        return walkers[gpu].owner == getpid() ? walk(&walkers[gpu], va, out) : -ENOSYS;
+    fake_gpu_translate(c->fake, gpu, va, FAKE_READ, &t);
+    if (t.reason == FAKE_FAULT_NO_VM || t.reason == FAKE_FAULT_NOT_MAPPED)
+        return 0;
+    out->page_size = t.page_size;
+    out->page = t.object << 32 | (t.offset & ~4095ull);
+    out->flags = t.flags & (KFD_VA_READ | KFD_VA_WRITE | KFD_VA_EXEC);
+    return 0;
+}
+
+int cts_peek(struct cts *c, uint32_t gpu, const struct cts_pte *pte, uint32_t *word)
+{
+    /* Which of them a bus address is, the kernel's memory device tells: no IOMMU in between. */
+    int fd = pte->system ? open("/dev/mem", O_RDONLY | O_CLOEXEC) : walkers[gpu].vram;
+    bool read = pread(fd, word, sizeof *word, (off_t)pte->page) == sizeof *word;
+
+    if (pte->system && fd >= 0)
+        close(fd);
+    return read && !c->fake ? 0 : -ENOSYS;
+}
+
+/* On gfx8 the driver asks for a flush through a register, which is emptied here after each look. */
+static bool flushed_by_register(const struct walker *w)
+{
+    const uint32_t request = 0x51e;
+    bool asked = read_reg(w, request);
+
+    return asked && clear_reg(w, request);
+}
+
+int cts_flushes(struct cts *c, uint32_t gpu, uint64_t *count)
+{
+    static uint64_t seen;
+    char line[128], *p = line;
+    struct fake_cost cost;
+    FILE *f;
+
+    if (c->fake) {
+        fake_get_cost(c->fake, gpu, &cost);
+        *count = cost.tlb_flushes;
+        return 0;
+    }
+    f = fopen("/sys/module/hollow/parameters/kiq_packets", "r");
+    if (!f)
+        return -ENOSYS;
+    if (!fgets(line, sizeof line, f))
+        p = NULL;
+    fclose(f);
+    if (walkers[gpu].layout == &layouts[0]) {
+        *count = seen += flushed_by_register(&walkers[gpu]);
+        return 0;
+    }
+    for (uint32_t i = 0; p && i < gpu; i++)
+        p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL;
+    *count = p ? strtoull(p, NULL, 10) : 0;
+    return p ? 0 : -ENOSYS;
 }

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# ci.sh [--kernel 6.12|6.1] [--cards N] [--gfx 8|9] [--build FOLDER] [--record]
+# The whole ground in the guest: the conformance suite on every recorded machine, compared row by
+# row, then the library's own programs. With a kernel, cards or gfx only what fits is run. --record
+# writes the rows of this run over the recorded ones instead of comparing.
+# The last line is "N passed, N failed, N skipped". KFDIRECT_VM=skip leaves the ground out.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+top=$(cd "$here/../.." && pwd)
+. "$top/tools/packages.sh"
+
+kernel='' cards='' gfx='' record='' build=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --kernel) kernel=$2 && shift ;;
+    --cards) cards=$2 && shift ;;
+    --gfx) gfx=$2 && shift ;;
+    --build) build=$2 && shift ;;
+    --record) record=1 ;;
+    *) die "unknown option $1" ;;
+    esac
+    shift
+done
+passed=0 failed=0 skipped=0 compared=0 equal=0
+finish() {
+    echo "# rows compared $compared, equal $equal"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" = 0 ] && [ $((passed + skipped)) -gt 0 ]
+    exit
+}
+if [ "${KFDIRECT_VM:-}" = skip ]; then
+    echo "# the guest is left out: KFDIRECT_VM=skip"
+    skipped=1
+    finish
+fi
+# shellcheck disable=SC2086
+packages_need $packages_build $packages_vm || die "see above"
+
+if [ -z "$build" ]; then
+    build=$cache/build
+    [ -d "$build/meson-info" ] || meson setup "$build" "$top" > "$cache/build.log" 2>&1 ||
+        die "meson setup failed, see $cache/build.log"
+    ninja -C "$build" > "$cache/build.log" 2>&1 || die "the build failed, see $cache/build.log"
+fi
+out=$cache/out
+mkdir -p "$out"
+
+# chosen KERNEL GFX CARDS
+chosen() {
+    [ -z "$kernel" ] || [ "$kernel" = "$1" ] || return 1
+    [ -z "$gfx" ] || [ "$gfx" = "$2" ] || return 1
+    [ -z "$cards" ] || [ "$cards" = "$3" ] || return 1
+}
+
+# ground KERNEL GFX CARDS UPDATE TEST...: runs tests there and adds up what they say
+ground() {
+    local name="$1 gfx$2 x$3 $4" log=$out/ci.log
+    local args=(--kernel "$1" --gfx "$2" --cards "$3" --update "$4")
+    shift 4
+    "$here/run.sh" "${args[@]}" --out "$out" -- "$@" > "$log" 2>&1 || true
+    grep -E '^    (not ok|# )|^tests/vm|^not ok|kernel report' "$log" | grep -v ' # SKIP' | sed "s/^ */# $name: /" || true
+    local ok bad skip
+    ok=$(grep -cE '^    ok [0-9]' "$log" || true)
+    skip=$(grep -cE '^    ok [0-9].* # SKIP' "$log" || true)
+    bad=$(grep -cE '^    not ok' "$log" || true)
+    # a test that fails without a case that does, and one that could not be run
+    if ! grep -q '^# vm: .* 0 failed' "$log" && [ "$bad" = 0 ]; then
+        bad=1
+        tail -n 20 "$log"
+    fi
+    passed=$((passed + ok - skip)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    local rows
+    rows=$(grep -oE '[0-9]+ compared, [0-9]+ equal' "$log" | tr -dc '0-9 ' || true)
+    # shellcheck disable=SC2086
+    set -- $rows
+    compared=$((compared + ${1:-0})) equal=$((equal + ${2:-0}))
+    echo "# $name: $((ok - skip)) passed, $bad failed, $skip skipped${1:+, rows $1 compared, $2 equal} [$SECONDS s]"
+}
+
+# cts KERNEL GFX CARDS UPDATE
+cts() {
+    local rows=$top/tests/cts/recorded/$1-gfx$2-$3.rows
+    chosen "$1" "$2" "$3" || return 0
+    if [ -n "$record" ]; then
+        ground "$@" "$build/tests/cts/cts --record /dev/ttyS2"
+        { echo "# Linux $1, gfx$2, $3 card(s)" && cat "$out/$1-gfx$2-$3-$4-1-cts.rows"; } > "$rows"
+    else
+        EXTRA=$rows=t/rows ground "$@" "$build/tests/cts/cts --record /dev/ttyS2 --expect rows"
+    fi
+}
+
+for k in 6.12 6.1; do
+    for machine in '9 1' '9 2' '8 1' '9 0'; do
+        # shellcheck disable=SC2086
+        cts $k $machine cpu
+    done
+done
+finish
