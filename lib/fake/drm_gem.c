@@ -132,6 +132,7 @@ int fake_drm_gem_create(struct fake_call *call, void *arg)
     err = create(call, &wanted, domains, &bo);
     if (err != 0)
         return err;
+    bo->create_flags = flags;
     bo->always_valid = (flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID) != 0;
     bo->no_cpu = (flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS) != 0;
     err = fake_gem_add(call->fake, call->process, call->file, bo, &gem);

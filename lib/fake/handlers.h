@@ -30,6 +30,12 @@ int fake_drm_prime_fd_to_handle(struct fake_call *call, void *arg);
 int fake_drm_gem_create(struct fake_call *call, void *arg);
 int fake_drm_gem_mmap(struct fake_call *call, void *arg);
 
+/* drm_bo.c */
+int fake_drm_gem_metadata(struct fake_call *call, void *arg);
+int fake_drm_gem_wait_idle(struct fake_call *call, void *arg);
+int fake_drm_gem_op(struct fake_call *call, void *arg);
+int fake_drm_gem_userptr(struct fake_call *call, void *arg);
+
 /* drm_va.c */
 int fake_drm_gem_va(struct fake_call *call, void *arg);
 

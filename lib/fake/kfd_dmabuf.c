@@ -120,5 +120,8 @@ int fake_kfd_get_dmabuf_info(struct fake_call *call, void *arg)
     a->flags = bo.domain == FAKE_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
     if (bo.flags & KFD_MEM_PUBLIC)
         a->flags |= KFD_MEM_PUBLIC;
-    return a->metadata_ptr == 0 ? 0 : fake_copy_out(a->metadata_ptr, bo.metadata, bo.metadata_size);
+    return a->metadata_ptr == 0
+               ? 0
+               : fake_copy_out(a->metadata_ptr, fake_machine_metadata(&call->fake->machine, index),
+                               bo.metadata_size);
 }

@@ -2,7 +2,6 @@
 /* ALLOC, FREE, MAP and UNMAP. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "fake/gem.h"
 #include "fake/handle.h"
@@ -12,33 +11,9 @@
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 #define TYPES (KFD_MEM_VRAM | KFD_MEM_GTT | KFD_MEM_USERPTR | KFD_MEM_DOORBELL | KFD_MEM_MMIO_REMAP)
 /* The largest array the kernel's allocator gives. */
 #define MAX_ARRAY ((4u << 20) / sizeof(uint32_t))
-
-/* The kernel faults the pages in for writing, whatever the flags say. */
-static int check_userptr(uint64_t addr, uint64_t size)
-{
-    void *p = (void *)(uintptr_t)(addr & ~(FAKE_PAGE - 1));
-    uint64_t len = fake_page_up(size + (addr & (FAKE_PAGE - 1)));
-    unsigned char in_core;
-
-    if (madvise(p, len, MADV_POPULATE_WRITE) == 0)
-        return 0;
-    if (errno != EINVAL)
-        return -EFAULT;
-    /* Either not writable, or the host does not know this advice. */
-    if (madvise(p, 0, MADV_POPULATE_WRITE) == 0)
-        return -EFAULT;
-    for (uint64_t i = 0; i < len; i += FAKE_PAGE)
-        if (mincore((char *)p + i, FAKE_PAGE, &in_core) != 0)
-            return -EFAULT;
-    return 0;
-}
 
 static uint32_t domain_of(uint32_t flags)
 {
@@ -126,7 +101,7 @@ int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg)
         return err;
     if (wanted.domain == FAKE_DOMAIN_USERPTR) {
         bo->mem->userptr = a->mmap_offset;
-        err = check_userptr(a->mmap_offset, wanted.size);
+        err = fake_check_userptr(a->mmap_offset, wanted.size);
         if (err != 0) {
             fake_bo_put(fake, p, bo);
             return err;

@@ -379,6 +379,11 @@ struct fake_shared_bo *fake_machine_bo(struct fake_machine *m, uint32_t index)
     return &m->shared->bos[index];
 }
 
+uint8_t *fake_machine_metadata(struct fake_machine *m, uint32_t index)
+{
+    return m->shared->metadata[index];
+}
+
 bool fake_machine_alive(struct fake_machine *m, uint32_t index, uint32_t generation)
 {
     return __atomic_load_n(&m->shared->bos[index].generation, __ATOMIC_ACQUIRE) == generation;

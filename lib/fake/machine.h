@@ -47,7 +47,7 @@ enum fake_bo_state {
     FAKE_BO_IDLE, /* no process refers to it, but a descriptor or a mapping may */
 };
 
-#define FAKE_METADATA_SIZE 64u
+#define FAKE_METADATA_SIZE 256u
 
 /* A buffer object of the machine. Changed under the machine's lock; size, owner, domain, flags and
  * generation do not change while it lives. */
@@ -67,9 +67,8 @@ struct fake_shared_bo {
     uint32_t list_next;  /* free or idle list (derived) */
     uint32_t external;   /* a descriptor or a mapping was given out */
     uint32_t pinned_gtt; /* attached to a device that cannot reach its VRAM */
-    uint32_t metadata_size, metadata_flags;
-    uint64_t tiling;
-    uint8_t metadata[FAKE_METADATA_SIZE];
+    uint32_t metadata_size;
+    uint64_t metadata_flags, tiling;
 };
 
 struct fake_shared;
@@ -127,6 +126,8 @@ int fake_machine_peek(struct fake_machine *machine, int fd, uint32_t *index,
 void fake_machine_put(struct fake_machine *machine, uint32_t ref);
 /* The record of an object that the caller refers to. */
 struct fake_shared_bo *fake_machine_bo(struct fake_machine *machine, uint32_t index);
+/* Its FAKE_METADATA_SIZE bytes for whoever shares it, of which metadata_size count. */
+uint8_t *fake_machine_metadata(struct fake_machine *machine, uint32_t index);
 /* Whether the object that had this generation is still there. */
 bool fake_machine_alive(struct fake_machine *machine, uint32_t index, uint32_t generation);
 

@@ -42,6 +42,7 @@ struct fake_shared {
     struct fake_shared_proc procs[FAKE_MAX_PROCS];
     struct fake_shared_bo bos[FAKE_MAX_BOS];
     struct fake_shared_ref refs[FAKE_MAX_REFS];
+    uint8_t metadata[FAKE_MAX_BOS][FAKE_METADATA_SIZE];
 };
 
 /* Adds (1) or takes back (-1) what an object counts for. */

@@ -5,9 +5,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fake/usercopy.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* Where the kernel's offsets for mmap on a render node begin. */
 #define FIRST_OFFSET 0x100000000ull
@@ -213,6 +218,26 @@ int fake_mem_export(struct fake *fake, struct fake_mem *mem, int flags, int mode
     if (shared->dmabuf_mode == UINT32_MAX)
         shared->dmabuf_mode = (uint32_t)mode;
     return fake_machine_export_bo(&fake->machine, mem->index, (int)shared->dmabuf_mode | flags);
+}
+
+/* The kernel faults the pages in for writing, whatever the flags say. */
+int fake_check_userptr(uint64_t addr, uint64_t size)
+{
+    void *p = (void *)(uintptr_t)(addr & ~(FAKE_PAGE - 1));
+    uint64_t len = fake_page_up(size + (addr & (FAKE_PAGE - 1)));
+    unsigned char in_core;
+
+    if (madvise(p, len, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno != EINVAL)
+        return -EFAULT;
+    /* Either not writable, or the host does not know this advice. */
+    if (madvise(p, 0, MADV_POPULATE_WRITE) == 0)
+        return -EFAULT;
+    for (uint64_t i = 0; i < len; i += FAKE_PAGE)
+        if (mincore((char *)p + i, FAKE_PAGE, &in_core) != 0)
+            return -EFAULT;
+    return 0;
 }
 
 int fake_mem_read(struct fake *fake, const struct fake_mem *mem, uint64_t offset, void *buf,

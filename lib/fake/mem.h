@@ -27,6 +27,7 @@ struct fake_bo {
     uint32_t refs;
     uint64_t mmap_offset;
     uint32_t kfd_handles;        /* the acquired file may mmap it while there are any */
+    uint64_t create_flags;       /* GEM_CREATE's */
     bool always_valid;           /* bound to one VM, can't be shared */
     bool no_cpu;                 /* made without CPU access */
     bool pinned;                 /* an import that keeps the memory in GTT */
@@ -51,6 +52,9 @@ struct fake_bo *fake_bo_by_offset(struct fake_process *p, uint32_t gpu, uint64_t
 /* A new dma-buf descriptor. flags: O_CLOEXEC or 0; mode: O_RDWR or O_RDONLY, used if it is the
  * first export. -EMFILE and others as open(2). */
 int fake_mem_export(struct fake *fake, struct fake_mem *mem, int flags, int mode);
+
+/* -EFAULT where the process has no memory that it may write. */
+int fake_check_userptr(uint64_t addr, uint64_t size);
 
 /* Moves bytes; the caller checked the range. -errno. */
 int fake_mem_read(struct fake *fake, const struct fake_mem *mem, uint64_t offset, void *buf,
