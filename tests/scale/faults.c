@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every failure of every operation. For each public operation and each engine the k-th call to the
- * system fails, k counting up until the operation runs through untouched: after a failure the whole
- * state must be what it was before, and the operation must succeed when tried again.
+ * Every failure of every operation (bug D08 of ../bugs/README.md). For each public operation and
+ * each engine the k-th call to the system fails, k counting up until the operation runs through
+ * untouched: after a failure the whole state must be what it was before, and the operation must
+ * succeed when tried again.
  */
 #include "world.h"
 
