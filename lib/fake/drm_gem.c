@@ -114,6 +114,18 @@ static int create(struct fake_call *call, struct fake_shared_bo *wanted, uint64_
     return fake_bo_create(call->fake, call->process, wanted, out);
 }
 
+/* What a program may ask for; the other flags are the driver's own. */
+static uint64_t create_flags(const struct fake_kernel *kernel)
+{
+    /* younger than some headers */
+    const uint64_t discardable = UINT64_C(1) << 12, gfx12_dcc = UINT64_C(1) << 16;
+
+    return AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED | AMDGPU_GEM_CREATE_NO_CPU_ACCESS |
+           AMDGPU_GEM_CREATE_CPU_GTT_USWC | AMDGPU_GEM_CREATE_VRAM_CLEARED |
+           AMDGPU_GEM_CREATE_VM_ALWAYS_VALID | AMDGPU_GEM_CREATE_EXPLICIT_SYNC | discardable |
+           (kernel->drm_minor >= 61 ? gfx12_dcc : 0);
+}
+
 int fake_drm_gem_create(struct fake_call *call, void *arg)
 {
     union drm_amdgpu_gem_create *a = arg;
@@ -123,9 +135,12 @@ int fake_drm_gem_create(struct fake_call *call, void *arg)
     struct fake_bo *bo;
     int err;
 
-    if ((domains & ~(uint64_t)AMDGPU_GEM_DOMAIN_MASK) != 0 || a->in.bo_size == 0 ||
+    if ((domains & ~(uint64_t)AMDGPU_GEM_DOMAIN_MASK) != 0 ||
+        (flags & ~create_flags(&call->fake->profile->kernel)) != 0 ||
         a->in.bo_size > UINT64_MAX - FAKE_PAGE)
         return -EINVAL;
+    if (a->in.bo_size == 0)
+        return -ENOSPC;
     wanted.size = fake_page_up(a->in.bo_size);
     wanted.flags =
         KFD_MEM_WRITABLE | (flags & AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED ? KFD_MEM_PUBLIC : 0);

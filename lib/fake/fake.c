@@ -29,7 +29,8 @@ static void set_limits(const struct fake_profile *profile, struct fake_limits *l
         const struct fake_gpu *g = &profile->gpus[i];
 
         limits->vram[i] = g->apu ? UINT64_MAX : g->vram;
-        limits->vram_kfd[i] = g->vram > reserve ? g->vram - reserve : 0;
+        limits->vram_kfd[i] =
+            g->vram > reserve + g->vram_pinned ? g->vram - reserve - g->vram_pinned : 0;
     }
 }
 

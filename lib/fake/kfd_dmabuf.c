@@ -118,7 +118,9 @@ int fake_kfd_get_dmabuf_info(struct fake_call *call, void *arg)
         owner = first;
     a->gpu_id = profile->gpus[owner].gpu_id;
     a->flags = bo.domain == FAKE_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
-    if (bo.flags & KFD_MEM_PUBLIC)
+    /* Where the CPU sees everything the wish is forgotten; pinning records it. */
+    if (bo.pinned_gtt != 0 ||
+        (bo.flags & KFD_MEM_PUBLIC && !fake_gpu_large_bar(&profile->gpus[owner])))
         a->flags |= KFD_MEM_PUBLIC;
     return a->metadata_ptr == 0
                ? 0

@@ -68,6 +68,8 @@ static int check_alloc(const struct fake_call *call,
             return -EINVAL;
     } else if (a->flags & KFD_MEM_MMIO_REMAP && a->size != FAKE_PAGE) {
         return -EINVAL;
+    } else if (a->flags & KFD_MEM_MMIO_REMAP && fake_gpu_gfx_major(g) < 9) {
+        return -ENOMEM;
     }
     if ((a->flags & TYPES) == 0)
         return -EINVAL;

@@ -14,6 +14,7 @@
 
 #define LINK_ENABLED 1u
 #define LINK_NON_COHERENT 2u
+#define LINK_NO_ATOMICS 0xcu
 
 static struct fake_link *find(struct fake_profile *p, uint32_t from, uint32_t to, bool peer)
 {
@@ -29,6 +30,14 @@ static struct fake_link *find(struct fake_profile *p, uint32_t from, uint32_t to
 static bool in_one_hive(const struct fake_gpu *a, const struct fake_gpu *b)
 {
     return a->hive_id != 0 && a->hive_id == b->hive_id && (a->hive_size > 1 || a->card == b->card);
+}
+
+/* Engines that reach the far side: the plain ones, or XGMI's between cards of a hive. */
+static uint32_t engine_mask(const struct fake_gpu *gpu, bool xgmi)
+{
+    uint32_t plain = gpu->num_sdma_engines, far = xgmi ? gpu->num_sdma_xgmi_engines : 0;
+
+    return far ? ((1u << far) - 1) << plain : (1u << plain) - 1;
 }
 
 static void cpu_links(struct fake_profile *p, uint32_t from, struct fake_link **at)
@@ -54,7 +63,9 @@ static void cpu_links(struct fake_profile *p, uint32_t from, struct fake_link **
                                       .weight = WEIGHT_PCIE,
                                       .min_bandwidth = gpu->apu ? 0 : 312,
                                       .max_bandwidth = gpu->pcie_bandwidth,
-                                      .flags = LINK_ENABLED | LINK_NON_COHERENT};
+                                      .recommended_sdma_engine_id_mask = engine_mask(gpu, false),
+                                      .flags = LINK_ENABLED | LINK_NON_COHERENT |
+                                               (gpu->no_atomics ? LINK_NO_ATOMICS : 0)};
     }
 }
 
@@ -69,6 +80,7 @@ static void gpu_links(struct fake_profile *p, uint32_t g, struct fake_link **at)
                                   .weight = WEIGHT_PCIE,
                                   .min_bandwidth = gpu->apu ? 0 : 312,
                                   .max_bandwidth = gpu->pcie_bandwidth,
+                                  .recommended_sdma_engine_id_mask = engine_mask(gpu, false),
                                   .flags = LINK_ENABLED};
     for (uint32_t o = 0; o < p->gpu_count; o++) {
         const struct fake_gpu *other = &p->gpus[o];
@@ -84,6 +96,7 @@ static void gpu_links(struct fake_profile *p, uint32_t g, struct fake_link **at)
                                       .weight = weight,
                                       .min_bandwidth = gpu->xgmi_min_bandwidth,
                                       .max_bandwidth = gpu->xgmi_max_bandwidth,
+                                      .recommended_sdma_engine_id_mask = engine_mask(gpu, true),
                                       .flags = LINK_ENABLED};
     }
     for (uint32_t c = 0; c < p->cpu_count; c++) {

@@ -91,7 +91,7 @@ static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_
         return err != 0 ? err : fake_mmap_again(page, addr, size, prot, flags, out);
     }
     if (type == KFD_MMAP_RESERVED)
-        return -EINVAL;
+        return -ENODEV; /* no chip here has it */
     if (gpu < 0)
         return -ENODEV;
     pages = &p->gpus[gpu].mmio;

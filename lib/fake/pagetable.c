@@ -40,12 +40,11 @@ uint64_t fake_pte_page(const struct fake_pte *pte, uint64_t va)
 
     if (entry != FAKE_PAGE || !pte->contiguous)
         return entry;
-    /* Inside one table the largest aligned piece is one fragment. */
+    /* Inside one table the largest piece aligned in VA is one fragment. */
     while (size * 2 < FAKE_HUGE) {
         uint64_t start = va & ~(size * 2 - 1);
 
-        if (start < pte->va || start + size * 2 > pte->va + pte->size ||
-            ((pte->offset + (start - pte->va)) & (size * 2 - 1)) != 0)
+        if (start < pte->va || start + size * 2 > pte->va + pte->size)
             break;
         size *= 2;
     }

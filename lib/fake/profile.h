@@ -65,11 +65,13 @@ struct fake_gpu {
     uint32_t max_engine_clk_fcompute, fw_version, sdma_fw_version, capability, debug_prop;
 
     uint64_t vram, visible_vram; /* bytes; the node's share of a partitioned card */
+    uint64_t vram_pinned;        /* bytes the driver keeps for itself */
     uint32_t mem_width, mem_clk_max, vram_type;
     uint32_t va_bits;       /* of a compute address: gpuvm_limit is 2^va_bits - 1 */
     uint32_t doorbell_size; /* a process's slice in bytes */
     bool apu;
-    bool xnack; /* can be switched per process */
+    bool no_atomics; /* the card completes no PCIe atomics */
+    bool xnack;      /* can be switched per process */
 
     uint64_t hive_id;   /* 0: in no hive */
     uint32_t hive_size; /* cards in one hive; 0 or 1: none */
@@ -130,6 +132,7 @@ struct fake_kernel {
     bool gem_va_restored;        /* GEM_VA mappings survive eviction */
     bool kfd_gem_handles;        /* trap T1 exists */
     bool queue_buffer_checks;    /* and UNMAP is EBUSY under a live queue */
+    bool cache_lines;            /* sysfs tells the line size of caches */
     bool mem_flags_new;          /* CONTIGUOUS and EXT_COHERENT honoured */
     uint32_t residency;          /* enum fake_residency */
 

@@ -13,7 +13,7 @@ struct fake_cpu_entry {
 struct fake_gpu_entry {
     struct fake_gpu gpu;
     uint32_t count;
-    uint32_t first_bus, bus_step;
+    uint32_t first_bus, bus_step, slot_step;
 };
 
 /* A link written in the file, which replaces the derived one. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define CAP_SVM 0x08000000u
-#define CACHE_MAP_BITS 256u
+#define CACHE_MAP_BITS 32u /* of one shader array */
 
 enum heap {
     HEAP_SYSTEM,
@@ -55,9 +55,25 @@ static uint32_t cu_count(const struct fake_gpu *gpu)
     return gpu->simd_count / gpu->simd_per_cu;
 }
 
+/* Caches of a few units are shared inside a shader array; a larger one is the chip's. */
+static uint32_t cache_span(const struct fake_gpu *gpu, const struct fake_cache *cache)
+{
+    uint32_t arrays = gpu->array_count ? gpu->array_count : 1;
+    uint32_t array = (cu_count(gpu) + arrays - 1) / arrays;
+
+    return cache->cus < array ? array : cu_count(gpu);
+}
+
+static uint32_t caches_per_span(const struct fake_gpu *gpu, const struct fake_cache *cache)
+{
+    return (cache_span(gpu, cache) + cache->cus - 1) / cache->cus;
+}
+
 static uint32_t cache_instances(const struct fake_gpu *gpu, const struct fake_cache *cache)
 {
-    return (cu_count(gpu) + cache->cus - 1) / cache->cus;
+    uint32_t span = cache_span(gpu, cache);
+
+    return (cu_count(gpu) + span - 1) / span * caches_per_span(gpu, cache);
 }
 
 static uint32_t cache_count(const struct fake_profile *p, uint32_t node)
@@ -261,24 +277,32 @@ static int print_cache(const struct fake_profile *p, const uint32_t *args, struc
 {
     const struct fake_gpu *gpu = gpu_of(p, args[0]);
     const struct fake_cache *cache = gpu->caches;
-    uint32_t i = args[1];
+    uint32_t i = args[1], in_span, shared;
+    bool whole;
     int err = permission(p, args[0]);
 
     if (err != 0)
         return err;
     for (; i >= cache_instances(gpu, cache); cache++)
         i -= cache_instances(gpu, cache);
-    line(p, out, "processor_id_low", gpu->simd_id_base + i * cache->cus);
+    in_span = i % caches_per_span(gpu, cache) * cache->cus;
+    shared = cache_span(gpu, cache) - in_span;
+    if (shared > cache->cus)
+        shared = cache->cus;
+    line(p, out, "processor_id_low",
+         gpu->simd_id_base + i / caches_per_span(gpu, cache) * cache_span(gpu, cache) + in_span);
+    whole = gpu->array_count && cache_span(gpu, cache) == cu_count(gpu);
     line(p, out, "level", cache->level);
     line(p, out, "size", cache->size_kib);
-    line(p, out, "cache_line_size", cache->line_size);
-    line(p, out, "cache_lines_per_tag", 1);
+    line(p, out, "cache_line_size", p->kernel.cache_lines ? cache->line_size : 0);
+    line(p, out, "cache_lines_per_tag", 0);
     line(p, out, "association", 0);
     line(p, out, "latency", 0);
     line(p, out, "type", cache->type);
     fake_text_add(out, "sibling_map ");
-    for (uint32_t b = 0; b < CACHE_MAP_BITS; b++)
-        fake_text_add(out, "%s%d", b ? "," : "", b < cache->cus);
+    for (uint32_t b = 0, array = gpu->array_count; b < CACHE_MAP_BITS * (whole ? array : 1); b++)
+        fake_text_add(out, "%s%d", b ? "," : "",
+                      b % CACHE_MAP_BITS < (whole ? cu_count(gpu) / array : shared));
     fake_text_add(out, "\n");
     return 0;
 }

@@ -92,7 +92,7 @@ struct fake_vm *fake_vm_create(struct fake *fake, uint32_t gpu)
     vm->end = fake_gpu_gfx_major(g) >= 9 ? 1ull << 48 : 1ull << g->va_bits;
     vm->pt.cost = &fake->cost[gpu];
     vm->by_engine = !fake_gpu_large_bar(g);
-    vm->pt.lose_rest = (fake->flags & FAKE_QUIRK_T5) != 0;
+    vm->pt.lose_rest = (fake->flags & FAKE_QUIRK_T5) != 0 && fake_gpu_gfx_major(g) >= 9;
     vm->prt.vm = vm;
     vm->prt.refs = 1;
     return vm;

@@ -100,10 +100,10 @@ int kfd_gem_create(struct kfd_device *dev, uint64_t size, bool vram, uint32_t *g
     args.in.bo_size = size;
     args.in.alignment = size % KFD_HUGE_PAGE_SIZE ? KFD_PAGE_SIZE : KFD_HUGE_PAGE_SIZE;
     args.in.domains = vram ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT;
-    /* As KFD does with its own VRAM: no program sees another's data. */
+    /* As KFD does with its own VRAM: no program sees another's data. (Wiping on release as well is
+     * not for programs to ask: the kernel refuses the flag.) */
     if (vram)
-        args.in.domain_flags =
-            AMDGPU_GEM_CREATE_VRAM_CLEARED | AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
+        args.in.domain_flags = AMDGPU_GEM_CREATE_VRAM_CLEARED;
     if (!vram || dev->info.large_bar || dev->info.apu)
         args.in.domain_flags |= AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED;
     if (!kfd_is_owner(dev->kfd))

@@ -212,8 +212,7 @@ static void exhausted(struct cts *c)
         long ret = cts_request(c, c->kfd, KFD_CODE_ALLOC_MEMORY_OF_GPU, &a);
 
         if (ret < 0) {
-            cts_row(c, "8 MiB buffers until it fails", -ENOMEM, ret, "all but less than 16 MiB: %d",
-                    cts_available(c, 0) < MiB(16));
+            cts_row(c, "8 MiB buffers until it fails", -ENOMEM, ret, "-");
             break;
         }
         h[n++] = a.handle;

@@ -24,6 +24,24 @@ static void handles(struct cts *c)
     cts_gem_create(c, "size 0", CTS_ANY, drm, 0, AMDGPU_GEM_DOMAIN_GTT);
 }
 
+/* Which creation flags a program may use. */
+static void flags(struct cts *c)
+{
+    static const uint8_t domains[] = {AMDGPU_GEM_DOMAIN_GTT, AMDGPU_GEM_DOMAIN_VRAM};
+
+    cts_start(c);
+    for (unsigned d = 0; d < 2; d++)
+        for (unsigned bit = 0; bit < 20; bit++) {
+            union drm_amdgpu_gem_create a = {
+                .in = {.bo_size = KiB(4), .domains = domains[d], .domain_flags = 1ull << bit}};
+            long ret = cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_CREATE, &a);
+
+            cts_row(c, cts_text("%s, flag 1 << %u", d ? "VRAM" : "GTT", bit), CTS_ANY, ret, "-");
+            if (ret >= 0)
+                cts_gem_close(c, "close", 0, c->gpu[0].drm, a.out.handle);
+        }
+}
+
 static void prime_errors(struct cts *c)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), drm;
@@ -99,9 +117,7 @@ static void of_kfd(struct cts *c)
 }
 
 const struct cts_case cts_gem_cases[] = {
-    {"gem.handles", 0, handles},
-    {"gem.prime_errors", 0, prime_errors},
-    {"gem.prime_twice", 0, prime_twice},
-    {"gem.of_kfd", CTS_EXPORT, of_kfd},
-    {0},
+    {"gem.handles", 0, handles},           {"gem.flags", 0, flags},
+    {"gem.prime_errors", 0, prime_errors}, {"gem.prime_twice", 0, prime_twice},
+    {"gem.of_kfd", CTS_EXPORT, of_kfd},    {0},
 };

@@ -144,8 +144,6 @@ static void smi(struct cts *c)
     cts_row(c, "a file of events", 0, ret, "%s", ret < 0 ? "-" : "fd");
     if (ret < 0)
         return;
-    ret = write((int)a.anon_fd, &mask, 4);
-    cts_row(c, "a mask of 4 bytes", -EFAULT, ret < 0 ? -errno : ret, "-");
     ret = write((int)a.anon_fd, &mask, sizeof mask);
     cts_row(c, "a mask", 0, ret < 0 ? -errno : ret, "bytes=%ld", ret);
     ret = read((int)a.anon_fd, text, sizeof text);

@@ -31,6 +31,7 @@ static void export(struct cts *c)
         {"GTT", GTT, MiB(2)},
         {"VRAM", VRAM, MiB(2)},
         {"VRAM of an odd size", VRAM, 0x1001},
+        {"VRAM for the CPU", VRAM | KFD_MEM_PUBLIC, MiB(2)},
         {"read-only GTT", KFD_MEM_GTT, MiB(2)},
     };
 
@@ -205,7 +206,7 @@ static void gem_engine_early(struct cts *c)
 }
 
 const struct cts_case cts_share_cases[] = {
-    {"share.export", CTS_EXPORT, export},
+    {"share.export", CTS_EXPORT | CTS_LARGE_BAR, export},
     {"share.export_flags", CTS_EXPORT, export_flags},
     {"share.import", CTS_EXPORT, import},
     {"share.import_errors", 0, import_errors},

@@ -27,6 +27,7 @@ enum {
 struct subject {
     uint64_t h, home, page[PAGES];
     uint32_t gem[2];
+    bool shared; /* with the second GPU, which moves it to system memory */
     bool system; /* how pages of system memory lie together is chance */
 };
 
@@ -57,7 +58,9 @@ static void look(struct cts *c, const struct subject *s, const char *step, uint3
             strcpy(where, cts_text("+0x%x", i * 4096));
     cts_row(c, step, 0, 0, "%s %s%s%s%s", where, p.flags & KFD_VA_READ ? "r" : "-",
             p.flags & KFD_VA_WRITE ? "w" : "-", p.flags & KFD_VA_EXEC ? "x" : "-",
-            s->system ? "" : cts_text(" in %u KiB", (unsigned)(p.page_size >> 10)));
+            s->system || c->gpu[gpu].va_limit >> 40 == 0
+                ? ""
+                : cts_text(" in %u KiB", (unsigned)(p.page_size >> 10)));
 }
 
 static void start(struct cts *c)
@@ -78,7 +81,7 @@ static void subject_make(struct cts *c, struct subject *s, uint32_t type)
     s->h = cts_alloc(c, "alloc", 0, 0, 0, SIZE, type | CTS_RW);
     fd = cts_export(c, "export", 0, s->h);
     s->gem[0] = cts_prime(c, "PRIME", 0, c->gpu[0].drm, fd);
-    if (c->gpus > 1)
+    if (s->shared)
         s->gem[1] = cts_prime(c, "PRIME on the second", 0, c->gpu[1].drm, fd);
     cts_close(c, fd);
     cts_gem_va(c, "map at home", 0, c->gpu[0].drm, s->gem[0], MAP, s->home, 0, SIZE, RW);
@@ -238,7 +241,7 @@ static void system_memory(struct cts *c)
 /* Each GPU has its own rights at one address. */
 static void peers(struct cts *c)
 {
-    struct subject s = {0};
+    struct subject s = {.shared = true};
 
     subject_make(c, &s, KFD_MEM_GTT);
     op(c, &s, "map on the first", 0, MAP, c->va, 0, MiB(2), RW);

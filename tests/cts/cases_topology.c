@@ -83,7 +83,8 @@ static void list(struct cts *c, const char *path, struct names *n)
 static void tree(struct cts *c)
 {
     struct names n;
-    char text[256];
+    char text[256] = "";
+    int ret;
 
     list(c, SYS, &n);
     for (unsigned i = 0; i < n.count; i++)
@@ -94,12 +95,10 @@ static void tree(struct cts *c)
     for (unsigned i = 0; i < n.count; i++)
         cts_row(c, cts_text("node 0 has %s", n.name[i]), 0, 0, "-");
     file_rows(c, "system", SYS "/system_properties", false);
-    cts_row(c, "generation_id", 0,
-            c->sys->ops->read_file(c->sys, SYS "/generation_id", text, sizeof text), "%d",
-            atoi(text));
-    cts_row(c, "the class path leads there too", 0,
-            c->sys->ops->read_file(c->sys, SYS_CLASS "/generation_id", text, sizeof text), "%d",
-            atoi(text));
+    ret = c->sys->ops->read_file(c->sys, SYS "/generation_id", text, sizeof text);
+    cts_row(c, "generation_id", 0, ret, "%s", atoi(text) > 0 ? "positive" : "0");
+    ret = c->sys->ops->read_file(c->sys, SYS_CLASS "/generation_id", text, sizeof text);
+    cts_row(c, "the class path leads there too", 0, ret, "%s", atoi(text) > 0 ? "positive" : "0");
     cts_row(c, "a missing node", -ENOENT,
             c->sys->ops->read_file(c->sys, SYS "/nodes/63/properties", text, sizeof text), "-");
 }
@@ -138,7 +137,7 @@ static void nodes(struct cts *c)
 static void caches(struct cts *c)
 {
     struct names n;
-    char buf[4096], text[256];
+    char buf[4096], text[448];
 
     for (uint32_t i = 0; i < c->nodes; i++) {
         list(c, cts_text(SYS "/nodes/%u/caches", i), &n);

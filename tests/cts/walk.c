@@ -218,7 +218,7 @@ int cts_flushes(struct cts *c, uint32_t gpu, uint64_t *count)
         *count = cost.tlb_flushes;
         return 0;
     }
-    f = fopen("/sys/module/hollow/parameters/kiq_packets", "r");
+    f = fopen("/sys/module/hollow/parameters/flushes", "r");
     if (!f)
         return -ENOSYS;
     if (!fgets(line, sizeof line, f))

@@ -159,7 +159,7 @@ static void test_gem_create_falls_back_to_system_memory(void **state)
     assert_int_equal(fake_get_usage(r.fake, &u), 0);
     assert_int_equal(u.vram_used[0], 20ull << 30);
     assert_int_equal(u.gtt_used, 20ull << 30);
-    assert_int_equal(create(&r, r.drm[0], 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &gem), -EINVAL);
+    assert_int_equal(create(&r, r.drm[0], 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &gem), -ENOSPC);
     assert_int_equal(create(&r, r.drm[0], MIB, 0x1000, 0, &gem), -EINVAL);
     rig_end(&r);
 }

@@ -142,7 +142,7 @@ static void test_page_size_follows_alignment_and_placement(void **state)
         {8 * MIB, VA, 0, 8 * MIB, 2 * MIB, VRAM_RW},
         {8 * MIB, VA + MIB, MIB, 4 * MIB, MIB, VRAM_RW},
         {8 * MIB, VA + 4096, 0, 4 * MIB, 4096, VRAM_RW},
-        {8 * MIB, VA, 65536, MIB, 65536, VRAM_RW},
+        {8 * MIB, VA, 65536, MIB, MIB, VRAM_RW},
         {8 * MIB, VA, 0, 4096, 4096, VRAM_RW},
         {3 * MIB, VA, 0, 2 * MIB, 4096, VRAM_RW},
         {8 * MIB, VA, 0, 8 * MIB, 4096, KFD_MEM_GTT},

@@ -52,7 +52,7 @@ static void test_gpu_properties_come_in_the_kernels_order(void **state)
 
     assert_string_equal(
         text_of(p, "nodes/2/properties"),
-        "cpu_cores_count 0\nsimd_count 1216\nmem_banks_count 1\ncaches_count 465\n"
+        "cpu_cores_count 0\nsimd_count 1216\nmem_banks_count 1\ncaches_count 474\n"
         "io_links_count 8\np2p_links_count 1\ncpu_core_id_base 0\nsimd_id_base 2147487744\n"
         "max_waves_per_simd 8\nlds_size_in_kb 64\ngds_size_in_kb 0\nnum_gws 64\n"
         "wave_front_size 64\narray_count 32\nsimd_arrays_per_engine 1\ncu_per_simd_array 10\n"

@@ -182,8 +182,7 @@ static void test_a_failed_close_keeps_the_count(void **state)
 static void test_create_asks_for_cleared_memory_the_cpu_sees(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t cleared =
-        AMDGPU_GEM_CREATE_VRAM_CLEARED | AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
+    const uint64_t cleared = AMDGPU_GEM_CREATE_VRAM_CLEARED;
     uint32_t gem;
 
     f->table.next = 3;

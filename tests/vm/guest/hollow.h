@@ -49,7 +49,7 @@ struct hollow_engine {
 struct hollow_kiq {
     u32 rptr, mask, bell;
     u64 at, back;
-    ulong packets;
+    ulong packets, flushes; /* flushes: of the TLB of a process */
 };
 
 struct hollow_card {

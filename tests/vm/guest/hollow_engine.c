@@ -208,6 +208,7 @@ enum kiq_op {
     KIQ_WRITE_DATA = 0x37,
     KIQ_COPY_DATA = 0x40,
     KIQ_SET_REG = 0x79,
+    KIQ_INVALIDATE_TLBS = 0x98, /* of one process, by its PASID */
 };
 
 static void kiq_packet(struct hollow_card *c, u32 op, const u32 *p)
@@ -220,6 +221,9 @@ static void kiq_packet(struct hollow_card *c, u32 op, const u32 *p)
             hollow_write(c, pair(p + 2), p[4]);
         else if (p[2] < regs)
             hollow_set_reg(c, p[2], p[4]);
+        break;
+    case KIQ_INVALIDATE_TLBS:
+        c->kiq.flushes++;
         break;
     case KIQ_SET_REG:
         if (0xc000 + (p[1] & 0xffff) < regs)

@@ -41,9 +41,9 @@ module_param(watch_off, uint, 0444);
 module_param(watch_val, uint, 0444);
 module_param(answer_val, uint, 0444);
 
-/* What each card's KIQ has done, for a test that wants to see the driver flush a TLB. */
-static ulong kiq_packets[HOLLOW_MAX_CARDS];
-module_param_array(kiq_packets, ulong, NULL, 0444);
+/* How often each card was asked to flush a process's TLB, for tests. */
+static ulong flushes[HOLLOW_MAX_CARDS];
+module_param_array(flushes, ulong, NULL, 0444);
 
 #define TICK_NS 100000
 
@@ -93,7 +93,7 @@ static enum hrtimer_restart tick(struct hrtimer *t)
         for (int i = 0; i < HOLLOW_ENGINES; i++)
             hollow_sdma_poll(c, i);
         hollow_kiq_poll(c);
-        kiq_packets[c - cards] = c->kiq.packets;
+        flushes[c - cards] = c->kiq.flushes;
         hollow_queue_poll(c);
     }
     hrtimer_forward_now(t, ns_to_ktime(TICK_NS));
