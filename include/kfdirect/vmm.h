@@ -4,7 +4,8 @@
  * nothing of HIP.
  *
  * Functions return 0 or a negative errno and leave the state as it was when they fail, whatever
- * step failed; kfd_error_text() names the argument, range and device. -EINVAL: a bad argument or
+ * step failed; only where putting a step back fails as well, rights stay as vmm_get_access then
+ * tells. kfd_error_text() names the argument, range and device. -EINVAL: a bad argument or
  * range; -ENODEV: a bad device; -EOPNOTSUPP: this kernel or machine cannot express it; -ENOMEM:
  * physical memory or address space is exhausted, and nothing else; -EMFILE and others: as the
  * kernel gave them. Everything may be called from any thread; calls on different reservations run

@@ -168,7 +168,7 @@ static void unref_locked(struct fake_machine *m, uint32_t index)
 
 static int ref_add(struct fake_shared *s, uint32_t slot, uint32_t bo, uint32_t *out)
 {
-    struct fake_shared_proc *proc = &s->procs[slot];
+    struct fake_shared_proc *proc = &s->head.procs[slot];
     uint32_t index = s->free_ref;
     struct fake_shared_ref *ref;
 
@@ -201,7 +201,7 @@ static void ref_drop(struct fake_machine *m, uint32_t index)
     if (ref->prev != 0)
         s->refs[ref->prev].next = ref->next;
     else
-        s->procs[ref->slot].first_ref = ref->next;
+        s->head.procs[ref->slot].first_ref = ref->next;
     *ref = (struct fake_shared_ref){.next = s->free_ref};
     s->free_ref = index;
     unref_locked(m, bo);
@@ -209,7 +209,7 @@ static void ref_drop(struct fake_machine *m, uint32_t index)
 
 static void leave_locked(struct fake_machine *m, uint32_t slot)
 {
-    struct fake_shared_proc *proc = &m->shared->procs[slot];
+    struct fake_shared_proc *proc = &m->shared->head.procs[slot];
 
     while (proc->first_ref != 0)
         ref_drop(m, proc->first_ref);
@@ -220,8 +220,9 @@ static void reap(struct fake_machine *m)
 {
     struct fake_shared *s = m->shared;
 
-    for (uint32_t i = 0; i < s->top_proc; i++)
-        if (s->procs[i].pid != 0 && s->procs[i].pid != getpid() && !fake_proc_alive(&s->procs[i]))
+    for (uint32_t i = 0; i < s->head.top_proc; i++)
+        if (s->head.procs[i].pid != 0 && s->head.procs[i].pid != getpid() &&
+            !fake_proc_alive(&s->head.procs[i]))
             leave_locked(m, i);
 }
 
@@ -233,19 +234,19 @@ int fake_machine_enter(struct fake_machine *m, uint32_t *slot)
 
     fake_machine_lock(m);
     /* What this pid left behind before it called exec is gone like a dead process's. */
-    for (uint32_t i = 0; i < s->top_proc; i++)
-        if (s->procs[i].pid == pid && s->procs[i].image != fake_proc_image())
+    for (uint32_t i = 0; i < s->head.top_proc; i++)
+        if (s->head.procs[i].pid == pid && s->head.procs[i].image != fake_proc_image())
             leave_locked(m, i);
     reap(m);
     for (uint32_t i = 0; i < FAKE_MAX_PROCS; i++) {
-        if (s->procs[i].pid != 0)
+        if (s->head.procs[i].pid != 0)
             continue;
-        s->procs[i].start = fake_proc_start(pid);
-        s->procs[i].image = fake_proc_image();
-        s->procs[i].first_ref = 0;
-        s->procs[i].pid = pid;
-        if (i >= s->top_proc)
-            s->top_proc = i + 1;
+        s->head.procs[i].start = fake_proc_start(pid);
+        s->head.procs[i].image = fake_proc_image();
+        s->head.procs[i].first_ref = 0;
+        s->head.procs[i].pid = pid;
+        if (i >= s->head.top_proc)
+            s->head.top_proc = i + 1;
         *slot = i;
         err = 0;
         break;

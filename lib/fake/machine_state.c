@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,14 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kfd/error.h"
 
-#define MAGIC 0x31656b6166646b66ull
+#define MAGIC 0x32656b6166646b66ull
 #define PREFIX "kfdirect-fake-"
+#define UNBORN_SECONDS 60
 /* A container's /dev/shm is often too small to hold a GPU's memory. */
 #define SHM_WANTED (256ull << 20)
 
@@ -70,20 +73,21 @@ static void rebuild_refs(struct fake_shared *s)
 {
     s->free_ref = 0;
     for (uint32_t i = 0; i < FAKE_MAX_PROCS; i++)
-        s->procs[i].first_ref = 0;
+        s->head.procs[i].first_ref = 0;
     for (uint32_t i = 1; i < s->top_ref; i++) {
         struct fake_shared_ref *ref = &s->refs[i];
 
-        if (ref->bo == 0 || s->bos[ref->bo].state == FAKE_BO_FREE || s->procs[ref->slot].pid == 0) {
+        if (ref->bo == 0 || s->bos[ref->bo].state == FAKE_BO_FREE ||
+            s->head.procs[ref->slot].pid == 0) {
             *ref = (struct fake_shared_ref){.next = s->free_ref};
             s->free_ref = i;
             continue;
         }
         ref->prev = 0;
-        ref->next = s->procs[ref->slot].first_ref;
+        ref->next = s->head.procs[ref->slot].first_ref;
         if (ref->next != 0)
             s->refs[ref->next].prev = i;
-        s->procs[ref->slot].first_ref = i;
+        s->head.procs[ref->slot].first_ref = i;
         s->bos[ref->bo].refs++;
     }
 }
@@ -155,30 +159,30 @@ static uint64_t pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    /* The state file goes last: whoever finds the directory without it leaves it alone. */
+    if (where->level == 1 && strcmp(path + where->base, "state") == 0)
+        return 0;
+    if (where->level != 0)
+        remove(path);
+    return 0;
+}
+
 static void remove_dir(const char *dir)
 {
-    char path[FAKE_PATH_SIZE + 260];
-    struct dirent *e;
-    DIR *d = opendir(dir);
+    char path[FAKE_PATH_SIZE + 8];
 
-    if (d == NULL)
-        return;
-    /* The state file goes last: whoever finds the directory without it leaves it alone. */
-    while ((e = readdir(d)) != NULL)
-        if (e->d_name[0] == 'b' || e->d_name[0] == 'f') {
-            snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-            unlink(path);
-        }
-    closedir(d);
+    nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     snprintf(path, sizeof(path), "%s/state", dir);
     unlink(path);
     rmdir(dir);
 }
 
-static bool anyone_alive(const struct fake_shared *s)
+static bool anyone_alive(const struct fake_shared_head *head)
 {
-    for (uint32_t i = 0; i < s->top_proc; i++)
-        if (s->procs[i].pid != 0 && fake_proc_alive(&s->procs[i]))
+    for (uint32_t i = 0; i < head->top_proc && i < FAKE_MAX_PROCS; i++)
+        if (head->procs[i].pid != 0 && fake_proc_alive(&head->procs[i]))
             return true;
     return false;
 }
@@ -193,26 +197,39 @@ static struct fake_shared *map_state(int fd)
     return p;
 }
 
+/* A directory whose maker died before it had a state file. */
+static void sweep_unborn(const char *dir)
+{
+    struct stat st;
+
+    if (lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+        time(NULL) - st.st_mtime > UNBORN_SECONDS)
+        remove_dir(dir);
+}
+
 /* Removes the machine in dir if all its processes are gone. Its state file is held locked by
  * whoever makes or joins it. */
 static void sweep_one(const char *dir)
 {
     char path[FAKE_PATH_SIZE + 8];
-    struct fake_shared *s = NULL;
+    struct fake_shared_head *head = MAP_FAILED;
     struct stat st;
     int fd;
 
     snprintf(path, sizeof(path), "%s/state", dir);
-    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        if (errno == ENOENT)
+            sweep_unborn(dir);
         return;
+    }
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
-        st.st_size == (off_t)sizeof(struct fake_shared) && st.st_uid == geteuid())
-        s = map_state(fd);
-    if (s != NULL) {
-        if (s->magic == MAGIC && s->pid_namespace == pid_namespace() && !anyone_alive(s))
+        st.st_size >= (off_t)sizeof(*head) && st.st_uid == geteuid())
+        head = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
+    if (head != MAP_FAILED) {
+        if (head->magic == MAGIC && head->pid_namespace == pid_namespace() && !anyone_alive(head))
             remove_dir(dir);
-        munmap(s, sizeof(*s));
+        munmap(head, sizeof(*head));
     }
     close(fd);
 }
@@ -243,14 +260,13 @@ static void init_state(struct fake_shared *s, const struct fake_limits *limits)
     pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&s->lock, &attr);
     pthread_mutexattr_destroy(&attr);
-    s->size = sizeof(*s);
-    s->pid_namespace = pid_namespace();
-    if (getrandom(&s->id, sizeof(s->id), GRND_NONBLOCK) != (ssize_t)sizeof(s->id))
-        s->id = fake_proc_start(getpid()) << 32 | (uint32_t)getpid();
+    s->head.pid_namespace = pid_namespace();
+    if (getrandom(&s->head.id, sizeof(s->head.id), GRND_NONBLOCK) != (ssize_t)sizeof(s->head.id))
+        s->head.id = fake_proc_start(getpid()) << 32 | (uint32_t)getpid();
     memcpy(&s->limits, limits, sizeof(*limits));
     s->top_bo = 1;
     s->top_ref = 1;
-    s->magic = MAGIC;
+    s->head.magic = MAGIC;
 }
 
 /* Maps the state behind fd, which is locked, initialising it if it is new. */
@@ -268,9 +284,9 @@ static int attach(struct fake_machine *m, int fd, const struct fake_limits *limi
     m->shared = map_state(fd);
     if (m->shared == NULL)
         return kfd_fail(-errno, "fake: cannot map %s/state", m->dir);
-    if (m->shared->magic != MAGIC)
+    if (m->shared->head.magic != MAGIC)
         init_state(m->shared, limits);
-    m->id = m->shared->id;
+    m->id = m->shared->head.id;
     if (memcmp(&m->shared->limits, limits, sizeof(*limits)) == 0)
         return 0;
     munmap(m->shared, sizeof(*m->shared));

@@ -27,19 +27,24 @@ struct fake_shared_ref {
     uint32_t prev, next; /* of the process, or free list (derived) */
 };
 
-struct fake_shared {
-    uint64_t magic, size;
+/* What every version of the file begins with, so that any of them can sweep it. */
+struct fake_shared_head {
+    uint64_t magic;
     uint64_t id; /* of this machine among all */
     uint64_t pid_namespace;
+    uint32_t top_proc, pad;
+    struct fake_shared_proc procs[FAKE_MAX_PROCS];
+};
+
+struct fake_shared {
+    struct fake_shared_head head;
     pthread_mutex_t lock;
     struct fake_limits limits;
     struct fake_totals totals; /* derived */
     uint32_t free_bo, idle_bo, top_bo;
     uint32_t free_ref, top_ref;
-    uint32_t top_proc;
     uint32_t file_serial;
     uint32_t ino_buckets[FAKE_INO_BUCKETS]; /* derived */
-    struct fake_shared_proc procs[FAKE_MAX_PROCS];
     struct fake_shared_bo bos[FAKE_MAX_BOS];
     struct fake_shared_ref refs[FAKE_MAX_REFS];
     uint8_t metadata[FAKE_MAX_BOS][FAKE_METADATA_SIZE];

@@ -64,10 +64,33 @@ void vmm_alloc_delete(struct vmm_alloc *alloc)
 static int alloc_destroy(struct vmm_alloc *alloc)
 {
     struct vmm *vmm = alloc->vmm;
+    uint64_t done;
+    int err;
 
     if (alloc->handle)
         return vmm->engine->destroy(alloc);
+    if (alloc->mapped) {
+        err = vmm_engine_unmap(vmm, alloc->kfd_handle, alloc->mapped, &done);
+        alloc->mapped &= ~done;
+        if (err)
+            return err;
+    }
     return kfd_mem_free(vmm->kfd, alloc->kfd_handle);
+}
+
+/* Gives an allocation that nobody refers to back, now or, where the kernel refuses, later. */
+static void discard(struct vmm_alloc *alloc)
+{
+    struct vmm *vmm = alloc->vmm;
+
+    if (alloc_destroy(alloc) == 0) {
+        vmm_alloc_delete(alloc);
+        return;
+    }
+    vmm_lock_acquire(&vmm->log_lock);
+    alloc->next_zombie = vmm->zombies;
+    vmm->zombies = alloc;
+    vmm_lock_release(&vmm->log_lock);
 }
 
 void vmm_alloc_put(struct vmm_alloc *alloc)
@@ -81,14 +104,7 @@ void vmm_alloc_put(struct vmm_alloc *alloc)
         atomic_fetch_sub(&vmm->n_alloc, 1);
         atomic_fetch_sub(&vmm->alloc_bytes, alloc->size);
     }
-    if (alloc_destroy(alloc) == 0) {
-        vmm_alloc_delete(alloc);
-        return;
-    }
-    vmm_lock_acquire(&vmm->log_lock);
-    alloc->next_zombie = vmm->zombies;
-    vmm->zombies = alloc;
-    vmm_lock_release(&vmm->log_lock);
+    discard(alloc);
 }
 
 void vmm_alloc_reap(struct vmm *vmm)
@@ -234,6 +250,8 @@ int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vm
 
 fail_handle:
     vmm_handles_remove(&vmm->handles, alloc->handle);
+    discard(alloc);
+    return err;
 fail_alloc:
     vmm_alloc_delete(alloc);
     return err;
@@ -283,6 +301,8 @@ int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handl
 
 fail_handle:
     vmm_handles_remove(&vmm->handles, alloc->handle);
+    discard(alloc);
+    return err;
 fail_alloc:
     vmm_alloc_delete(alloc);
     return err;

@@ -28,6 +28,7 @@ struct vmm_alloc {
     bool has_kfd;         /* kfd_handle is valid; KFD handles may be any value */
     uint64_t kfd_handle;  /* keeps the memory resident, and serves flushes */
     uint64_t mmap_offset; /* of the whole BO on the owner's render node; 0: unknown */
+    uint64_t mapped;      /* one-step memory: devices that have it mapped */
     struct vmm_alloc *next_zombie;
     struct vmm_import imports[]; /* vmm->device_count entries */
 };

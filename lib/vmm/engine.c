@@ -69,22 +69,13 @@ int vmm_engine_choose(struct vmm *vmm, enum vmm_engine wanted)
 
 int vmm_engine_alloc(struct vmm_alloc *alloc, uint32_t flags, int *fd)
 {
-    struct vmm *vmm = alloc->vmm;
-    uint64_t handle;
-    int err;
+    int err = kfd_mem_alloc(vmm_alloc_owner(alloc), 0, alloc->size, flags, &alloc->kfd_handle,
+                            &alloc->mmap_offset);
 
-    err =
-        kfd_mem_alloc(vmm_alloc_owner(alloc), 0, alloc->size, flags, &handle, &alloc->mmap_offset);
     if (err)
         return err;
-    err = kfd_dmabuf_export(vmm->kfd, handle, fd);
-    if (err) {
-        kfd_mem_free(vmm->kfd, handle);
-        return err;
-    }
-    alloc->kfd_handle = handle;
     alloc->has_kfd = true;
-    return 0;
+    return kfd_dmabuf_export(alloc->vmm->kfd, alloc->kfd_handle, fd);
 }
 
 static uint32_t list_devices(const struct vmm *vmm, uint64_t mask, struct kfd_device **devices)
@@ -96,24 +87,32 @@ static uint32_t list_devices(const struct vmm *vmm, uint64_t mask, struct kfd_de
     return n;
 }
 
-int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices)
+/* The lowest n of a set. */
+static uint64_t lowest(uint64_t devices, uint32_t n)
+{
+    uint64_t rest = devices;
+
+    while (n--)
+        rest &= rest - 1;
+    return devices & ~rest;
+}
+
+int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done)
 {
     struct kfd_device *list[KFD_MAX_DEVICES];
-    uint32_t n = list_devices(vmm, devices, list), done = 0;
-    int err = kfd_mem_map(vmm->kfd, kfd_handle, list, n, &done);
+    uint32_t n = list_devices(vmm, devices, list), mapped = 0;
+    int err = kfd_mem_map(vmm->kfd, kfd_handle, list, n, &mapped);
 
-    if (err && done)
-        kfd_mem_unmap(vmm->kfd, kfd_handle, list, done, NULL);
+    *done = err ? lowest(devices, mapped) : devices;
     return err;
 }
 
-int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices)
+int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done)
 {
     struct kfd_device *list[KFD_MAX_DEVICES];
-    uint32_t n = list_devices(vmm, devices, list), done = 0;
-    int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &done);
+    uint32_t n = list_devices(vmm, devices, list), unmapped = 0;
+    int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &unmapped);
 
-    if (err && done)
-        kfd_mem_map(vmm->kfd, kfd_handle, list, done, NULL);
+    *done = err ? lowest(devices, unmapped) : devices;
     return err;
 }

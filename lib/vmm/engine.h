@@ -16,9 +16,11 @@ struct vmm_engine_ops {
     const char *name;
     uint32_t can; /* VMM_CAN_* */
 
-    /* Makes the memory of an allocation, or leaves it as it was. flags: KFD_MEM_* */
+    /* Makes the memory of an allocation. On failure destroy takes what is there. flags: KFD_MEM_*
+     */
     int (*create)(struct vmm_alloc *alloc, uint32_t flags);
-    /* Takes over a dma-buf that kfd_dmabuf_info has described. fd stays the caller's. */
+    /* Takes over a dma-buf that kfd_dmabuf_info has described. fd stays the caller's. On failure
+     * as create. */
     int (*import)(struct vmm_alloc *alloc, int fd);
     /* Gives the memory back. On failure what is left stays recorded in alloc, for another try. */
     int (*destroy)(struct vmm_alloc *alloc);
@@ -30,9 +32,9 @@ struct vmm_engine_ops {
     void (*unprepare)(struct vmm_alloc *alloc, uint64_t devices, uint64_t undo);
     /* Devices the engine can give this allocation to, within vmm_alloc_reach. */
     uint64_t (*reach)(const struct vmm_alloc *alloc);
-    /* Changes the rights of a prepared mapping from one set to another, all or nothing. */
-    int (*apply)(struct vmm_mapping *map, const struct vmm_rights *from,
-                 const struct vmm_rights *to);
+    /* Changes the rights of a prepared mapping, whose masks follow device by device: after a
+     * failure they tell what is installed, and another apply goes on from there. */
+    int (*apply)(struct vmm_mapping *map, const struct vmm_rights *to);
     /* Makes changes visible: waits for the page tables of `changed`, then flushes the TLBs of
      * `flush`; alloc is any live allocation. */
     int (*settle)(struct vmm_alloc *alloc, uint64_t changed, uint64_t flush);
@@ -50,8 +52,9 @@ int vmm_engine_choose(struct vmm *vmm, enum vmm_engine wanted);
  * that a later FREE of an import deletes (kernel-notes T1). *fd is the caller's. */
 int vmm_engine_alloc(struct vmm_alloc *alloc, uint32_t flags, int *fd);
 
-/* KFD's MAP and UNMAP of a handle for a set of devices, all or nothing. */
-int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices);
-int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices);
+/* KFD's MAP and UNMAP of a handle for a set of devices; *done: those it was done for, which on
+ * failure may be some of them. */
+int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);
+int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);
 
 #endif

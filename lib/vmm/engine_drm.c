@@ -20,10 +20,6 @@ static int drm_create(struct vmm_alloc *alloc, uint32_t flags)
         return err;
     err = kfd_gem_import(vmm->devices[owner], fd, &alloc->imports[owner].gem);
     vmm->sys->ops->close_fd(vmm->sys, fd);
-    if (err) {
-        kfd_mem_free(vmm->kfd, alloc->kfd_handle);
-        alloc->has_kfd = false;
-    }
     return err;
 }
 
@@ -38,13 +34,8 @@ static int drm_import(struct vmm_alloc *alloc, int fd)
     err = kfd_dmabuf_import(vmm->devices[owner], fd, 0, &alloc->kfd_handle);
     if (err)
         return err;
-    err = kfd_gem_import(vmm->devices[owner], fd, &alloc->imports[owner].gem);
-    if (err) {
-        kfd_mem_free(vmm->kfd, alloc->kfd_handle);
-        return err;
-    }
     alloc->has_kfd = true;
-    return 0;
+    return kfd_gem_import(vmm->devices[owner], fd, &alloc->imports[owner].gem);
 }
 
 /* No mapping is left, so the order of FREE and GEM_CLOSE does not matter for residency; FREE comes
@@ -149,51 +140,48 @@ static int set_device(const struct vmm_mapping *map, uint32_t device, uint32_t f
     return err ? kfd_fail_in(err, "device %u", device) : 0;
 }
 
-/* The undo of a device's change is the opposite change. A REPLACE covers exactly one whole mapping,
- * never a part of one (kernel-notes T5). */
-static int drm_apply(struct vmm_mapping *map, const struct vmm_rights *from,
-                     const struct vmm_rights *to)
+/* A REPLACE covers exactly one whole mapping, never a part of one (kernel-notes T5). */
+static int drm_apply(struct vmm_mapping *map, const struct vmm_rights *to)
 {
-    uint64_t changed = (from->read_mask ^ to->read_mask) | (from->write_mask ^ to->write_mask);
-    uint64_t done = 0;
-    int err;
+    uint64_t changed = (map->read_mask ^ to->read_mask) | (map->write_mask ^ to->write_mask);
 
-    for (uint64_t left = changed; left; left &= left - 1) {
-        uint32_t d = (uint32_t)__builtin_ctzll(left);
+    for (; changed; changed &= changed - 1) {
+        uint32_t d = (uint32_t)__builtin_ctzll(changed);
+        struct vmm_rights from = {map->read_mask, map->write_mask};
+        uint64_t bit = vmm_bit(d);
+        int err = set_device(map, d, page_flags(&from, d), page_flags(to, d));
 
-        err = set_device(map, d, page_flags(from, d), page_flags(to, d));
         if (err)
-            goto undo;
-        done |= vmm_bit(d);
+            return err;
+        map->read_mask = (map->read_mask & ~bit) | (to->read_mask & bit);
+        map->write_mask = (map->write_mask & ~bit) | (to->write_mask & bit);
     }
     return 0;
-
-undo:
-    for (; done; done &= done - 1) {
-        uint32_t d = (uint32_t)__builtin_ctzll(done);
-
-        set_device(map, d, page_flags(to, d), page_flags(from, d));
-    }
-    return err;
 }
 
+/* Devices whose flush failed are flushed with the next change. */
 static int drm_settle(struct vmm_alloc *alloc, uint64_t changed, uint64_t flush)
 {
     struct vmm *vmm = alloc->vmm;
     struct kfd_device *devices[KFD_MAX_DEVICES];
     uint32_t n = 0;
-    int err;
+    int err = 0;
 
-    for (; changed; changed &= changed - 1) {
+    flush |= atomic_exchange(&vmm->unflushed, 0);
+    for (; changed && !err; changed &= changed - 1) {
         uint32_t d = (uint32_t)__builtin_ctzll(changed);
 
         err = kfd_gem_va_wait(vmm->devices[d]);
         if (err)
-            return kfd_fail_in(err, "device %u", d);
+            err = kfd_fail_in(err, "device %u", d);
     }
-    for (; flush; flush &= flush - 1)
-        devices[n++] = vmm->devices[__builtin_ctzll(flush)];
-    return n ? kfd_mem_flush(vmm->kfd, alloc->kfd_handle, devices, n) : 0;
+    for (uint64_t left = flush; left; left &= left - 1)
+        devices[n++] = vmm->devices[__builtin_ctzll(left)];
+    if (!err && n)
+        err = kfd_mem_flush(vmm->kfd, alloc->kfd_handle, devices, n);
+    if (err)
+        atomic_fetch_or(&vmm->unflushed, flush);
+    return err;
 }
 
 const struct vmm_engine_ops vmm_engine_drm = {

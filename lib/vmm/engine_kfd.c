@@ -55,12 +55,7 @@ static int gem_create(struct vmm_alloc *alloc, uint32_t flags)
     err = kfd_gem_create(dev, alloc->size, flags & KFD_MEM_VRAM, &alloc->imports[owner].gem);
     if (err)
         return err;
-    err = kfd_gem_mmap_offset(dev, alloc->imports[owner].gem, &alloc->mmap_offset);
-    if (err) {
-        kfd_gem_close(dev, alloc->imports[owner].gem);
-        alloc->imports[owner].gem = 0;
-    }
-    return err;
+    return kfd_gem_mmap_offset(dev, alloc->imports[owner].gem, &alloc->mmap_offset);
 }
 
 static int gem_import(struct vmm_alloc *alloc, int fd)
@@ -108,61 +103,52 @@ static void nothing_to_unprepare(struct vmm_alloc *alloc, uint64_t devices, uint
     (void)undo;
 }
 
-static int attach(struct vmm_mapping *map, uint64_t mask)
+/* The mapping's own KFD handle, at its address. */
+static int attach(struct vmm_mapping *map)
 {
     struct vmm_alloc *alloc = map->alloc;
     struct vmm *vmm = alloc->vmm;
-    uint64_t handle;
     int fd, err;
 
     err = vmm->engine->export_fd(alloc, &fd);
     if (err)
         return err;
-    err = kfd_dmabuf_import(vmm_alloc_owner(alloc), fd, map->va, &handle);
+    err = kfd_dmabuf_import(vmm_alloc_owner(alloc), fd, map->va, &map->kfd_handle);
     vmm->sys->ops->close_fd(vmm->sys, fd);
     if (err)
-        return err;
-    err = vmm_engine_map(vmm, handle, mask);
-    if (err) {
-        kfd_mem_free(vmm->kfd, handle);
-        return err;
-    }
-    map->kfd_handle = handle;
-    return 0;
-}
-
-static int detach(struct vmm_mapping *map, uint64_t mask)
-{
-    struct vmm *vmm = map->alloc->vmm;
-    int err;
-
-    err = vmm_engine_unmap(vmm, map->kfd_handle, mask);
-    if (err)
-        return err;
-    err = kfd_mem_free(vmm->kfd, map->kfd_handle);
-    if (err)
-        vmm_engine_map(vmm, map->kfd_handle, mask);
+        map->kfd_handle = 0;
     return err;
 }
 
-static int kfd_apply(struct vmm_mapping *map, const struct vmm_rights *from,
-                     const struct vmm_rights *to)
+static int detach(struct vmm_mapping *map)
+{
+    int err = kfd_mem_free(map->alloc->vmm->kfd, map->kfd_handle);
+
+    if (!err)
+        map->kfd_handle = 0;
+    return err;
+}
+
+static int kfd_apply(struct vmm_mapping *map, const struct vmm_rights *to)
 {
     struct vmm *vmm = map->alloc->vmm;
-    uint64_t add = to->read_mask & ~from->read_mask, drop = from->read_mask & ~to->read_mask;
+    uint64_t add = to->read_mask & ~map->read_mask, drop = map->read_mask & ~to->read_mask;
+    uint64_t done;
     int err = 0;
 
-    if (!from->read_mask)
-        return attach(map, to->read_mask);
-    if (!to->read_mask)
-        return detach(map, from->read_mask);
-    if (add)
-        err = vmm_engine_map(vmm, map->kfd_handle, add);
-    if (!err && drop) {
-        err = vmm_engine_unmap(vmm, map->kfd_handle, drop);
-        if (err && add)
-            vmm_engine_unmap(vmm, map->kfd_handle, add);
+    if (add && !map->kfd_handle)
+        err = attach(map);
+    if (!err && add) {
+        err = vmm_engine_map(vmm, map->kfd_handle, add, &done);
+        map->read_mask |= done;
     }
+    if (!err && drop) {
+        err = vmm_engine_unmap(vmm, map->kfd_handle, drop, &done);
+        map->read_mask &= ~done;
+    }
+    map->write_mask = map->read_mask;
+    if (!err && !map->read_mask && map->kfd_handle)
+        err = detach(map);
     return err;
 }
 

@@ -27,14 +27,11 @@ static int fill(struct vmm_mapping *map)
         return err;
     alloc->has_kfd = true;
     map->kfd_handle = alloc->kfd_handle;
-    err = vmm_engine_map(vmm, map->kfd_handle, vmm_alloc_reach(alloc));
+    err = vmm_engine_map(vmm, map->kfd_handle, vmm_alloc_reach(alloc), &alloc->mapped);
     if (err || alloc->props.location != VMM_LOCATION_HOST)
         return err;
-    err = vmm_alloc_view(alloc, 0, map->size, PROT_READ | PROT_WRITE, (void *)(uintptr_t)map->va,
-                         &view);
-    if (err)
-        vmm_engine_unmap(vmm, map->kfd_handle, vmm_alloc_reach(alloc));
-    return err;
+    return vmm_alloc_view(alloc, 0, map->size, PROT_READ | PROT_WRITE, (void *)(uintptr_t)map->va,
+                          &view);
 }
 
 int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uint64_t *va)
@@ -84,26 +81,36 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
 fail_map:
     vmm_free_mem(map);
 fail_resv:
-    vmm_resv_drop(resv);
-fail_alloc:
+    /* The memory first: its address must not be reserved anew while a device has it mapped. */
     if (alloc->has_kfd)
         vmm_alloc_put(alloc);
     else
         vmm_alloc_delete(alloc);
+    vmm_resv_drop(resv);
+    return kfd_fail_in(err, "alloc: 0x%llx bytes on device %u", (unsigned long long)size,
+                       props->device);
+fail_alloc:
+    vmm_alloc_delete(alloc);
     return kfd_fail_in(err, "alloc: 0x%llx bytes on device %u", (unsigned long long)size,
                        props->device);
 }
 
-/* Takes a one-step mapping from every device and the CPU. */
+/* Takes a one-step mapping from every device and the CPU, or puts it back; its record tells what
+ * could not be. */
 static int empty(struct vmm *vmm, struct vmm_mapping *map)
 {
-    int err = vmm_engine_unmap(vmm, map->kfd_handle, map->read_mask);
+    struct vmm_alloc *alloc = map->alloc;
+    uint64_t gone = 0, back = 0;
+    int err = 0;
 
-    if (err || !map->host_prot)
-        return err;
-    err = vmm_host_clear(vmm, map->va, map->size);
-    if (err)
-        vmm_engine_map(vmm, map->kfd_handle, map->read_mask);
+    if (alloc->mapped)
+        err = vmm_engine_unmap(vmm, map->kfd_handle, alloc->mapped, &gone);
+    if (!err && map->host_prot)
+        err = vmm_host_clear(vmm, map->va, map->size);
+    if (err && gone)
+        vmm_engine_map(vmm, map->kfd_handle, gone, &back);
+    alloc->mapped &= ~(gone & ~back);
+    map->read_mask = map->write_mask = alloc->mapped;
     return err;
 }
 

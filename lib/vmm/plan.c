@@ -23,13 +23,19 @@ void vmm_plan_fini(struct vmm_plan *plan)
     vmm_free_mem(plan->steps);
 }
 
+/* A KFD handle at the address that nobody uses: giving it back failed before. */
+static bool leftover(const struct vmm_mapping *map, const struct vmm_rights *to)
+{
+    return map->kfd_handle && !to->read_mask;
+}
+
 void vmm_plan_add(struct vmm_plan *plan, struct vmm_mapping *map, const struct vmm_rights *to,
                   uint8_t host_to)
 {
     struct vmm_step *step;
 
     if (map->read_mask == to->read_mask && map->write_mask == to->write_mask &&
-        map->host_prot == host_to)
+        map->host_prot == host_to && !leftover(map, to))
         return;
     step = &plan->steps[plan->count++];
     step->map = map;
@@ -50,26 +56,29 @@ static uint64_t changed(const struct vmm_step *step)
            (step->from.write_mask ^ step->to.write_mask);
 }
 
-static int step_apply(struct vmm *vmm, const struct vmm_step *step)
+static int set_host(struct vmm *vmm, struct vmm_mapping *map, uint8_t to)
 {
     int err = 0;
 
-    if (changed(step))
-        err = vmm->engine->apply(step->map, &step->from, &step->to);
-    if (err || step->host_from == step->host_to)
-        return err;
-    err = vmm_host_apply(vmm, step->map, step->host_from, step->host_to);
-    if (err && changed(step))
-        vmm->engine->apply(step->map, &step->to, &step->from);
+    if (map->host_prot != to)
+        err = vmm_host_apply(vmm, map, map->host_prot, to);
+    if (!err)
+        map->host_prot = to;
     return err;
 }
 
+static int step_apply(struct vmm *vmm, const struct vmm_step *step)
+{
+    int err = vmm->engine->apply(step->map, &step->to);
+
+    return err ? err : set_host(vmm, step->map, step->host_to);
+}
+
+/* What cannot be put back stays as the mapping's record says. */
 static void step_undo(struct vmm *vmm, const struct vmm_step *step)
 {
-    if (step->host_from != step->host_to)
-        vmm_host_apply(vmm, step->map, step->host_to, step->host_from);
-    if (changed(step))
-        vmm->engine->apply(step->map, &step->to, &step->from);
+    set_host(vmm, step->map, step->host_from);
+    vmm->engine->apply(step->map, &step->from);
 }
 
 /* A new mapping has nothing stale to flush; every other change has. */
@@ -104,31 +113,18 @@ static int prepare(struct vmm_plan *plan, uint64_t *ready)
     return err;
 }
 
-static void unprepare(struct vmm_plan *plan, uint64_t ready)
+/* Of the devices that had the mapping or were prepared for it, those that do not have it now. On
+ * failure the imports made for them go again. */
+static void unprepare(struct vmm_plan *plan, uint64_t ready, bool failed)
 {
     const struct vmm_engine_ops *engine = plan->resv->vmm->engine;
 
     while (ready--) {
         struct vmm_step *step = &plan->steps[ready];
+        uint64_t without = (step->from.read_mask | step->to.read_mask) & ~step->map->read_mask;
 
-        if (gained(step))
-            engine->unprepare(step->map->alloc, gained(step), step->fresh);
-    }
-}
-
-static void commit(struct vmm_plan *plan)
-{
-    const struct vmm_engine_ops *engine = plan->resv->vmm->engine;
-
-    for (uint64_t i = 0; i < plan->count; i++) {
-        struct vmm_step *step = &plan->steps[i];
-        uint64_t lost = step->from.read_mask & ~step->to.read_mask;
-
-        if (lost)
-            engine->unprepare(step->map->alloc, lost, 0);
-        step->map->read_mask = step->to.read_mask;
-        step->map->write_mask = step->to.write_mask;
-        step->map->host_prot = step->host_to;
+        if (without)
+            engine->unprepare(step->map->alloc, without, failed ? step->fresh : 0);
     }
 }
 
@@ -159,16 +155,16 @@ int vmm_plan_run(struct vmm_plan *plan, const char *call)
         err = kfd_fail_in(err, "%s: making it visible", call);
         goto undo;
     }
-    commit(plan);
+    unprepare(plan, ready, false);
     return 0;
 
 undo:
+    if (done < plan->count && ready == plan->count)
+        done++; /* the step that failed may be half done */
     for (uint64_t i = done; i--;)
         step_undo(vmm, &plan->steps[i]);
-    if (done < plan->count)
-        done++; /* the step that failed may have been half done and taken back */
     if (ready == plan->count)
         settle(plan, done, true);
-    unprepare(plan, ready);
+    unprepare(plan, ready, true);
     return err;
 }

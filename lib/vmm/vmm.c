@@ -127,17 +127,28 @@ fail:
     return err;
 }
 
+/* The kernel will not let go: the records go all the same, and the memory with the process. */
+static void forget_maps(struct vmm_resv *resv)
+{
+    struct vmm_mapping *map;
+
+    while ((map = vmm_maptab_first_in(&resv->maps, vmm_resv_base(resv), resv->space.size)))
+        vmm_map_remove(resv, map);
+}
+
 static void close_resv(struct vmm_resv *resv)
 {
     uint64_t va = vmm_resv_base(resv), size = resv->space.size;
     struct vmm *vmm = resv->vmm;
 
     if (resv->one_step) {
-        vmm_free(vmm, va);
-        return;
+        if (vmm_free(vmm, va) == 0)
+            return;
+        resv->one_step = false;
+        forget_maps(resv);
+    } else if (resv->maps.count && vmm_unmap(vmm, va, size) != 0) {
+        forget_maps(resv);
     }
-    if (resv->maps.count)
-        vmm_unmap(vmm, va, size);
     vmm_address_free(vmm, va, size);
 }
 
@@ -172,6 +183,10 @@ void vmm_close(struct vmm *vmm)
             vmm_alloc_put(list);
     }
     vmm_alloc_reap(vmm);
+    for (list = vmm->zombies; list; list = next) {
+        next = list->next_zombie;
+        vmm_alloc_delete(list);
+    }
     if (vmm->space_ready)
         vmm_space_fini(&vmm->space);
     vmm_handles_fini(&vmm->handles);

@@ -43,7 +43,8 @@ struct vmm {
     struct vmm_lock log_lock;  /* rank 60: zombies */
     struct vmm_alloc *zombies; /* allocations the kernel refused to free; tried again later */
 
-    atomic_uint next_id; /* mapping ids */
+    atomic_uint next_id;            /* mapping ids */
+    atomic_uint_fast64_t unflushed; /* devices whose TLB flush failed */
     atomic_uint_fast64_t n_resv, resv_bytes, n_alloc, alloc_bytes, n_map, map_bytes, n_one,
         one_bytes;
 };

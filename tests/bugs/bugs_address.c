@@ -63,6 +63,7 @@ static void test_failed_reservation_says_why(void **state)
 /* E08: what the CPU sees of each mapping is one line at most, and neighbours merge again. */
 static void test_host_views_merge_back_after_unmap(void **state)
 {
+    need_cpu_view();
     hipMemAccessDesc both[2] = {device_access(0, RW), host_access(RW)};
     const unsigned pieces = 500;
     void *base = reserve(GIB(4));

@@ -161,6 +161,7 @@ static void test_access_before_any_mapping_is_refused_and_not_kept(void **state)
 /* A12, A13 */
 static void test_two_addresses_of_one_handle_have_their_own_access_and_one_content(void **state)
 {
+    need_cpu_view();
     uint64_t size = 10 * granularity(0, hipMemAllocationGranularityMinimum);
     handle_t handle = create(0, size);
     void *first = reserve(size), *second = reserve(size);
@@ -188,6 +189,7 @@ static void test_two_addresses_of_one_handle_have_their_own_access_and_one_conte
 /* A14 */
 static void test_pieces_apart_from_each_other_keep_their_own_bytes(void **state)
 {
+    need_cpu_view();
     const uint64_t size = MIB(2);
     unsigned char *out = malloc(size), *in = malloc(size);
     void *base = reserve(MIB(64));
@@ -216,6 +218,7 @@ static void test_pieces_apart_from_each_other_keep_their_own_bytes(void **state)
 /* A15 */
 static void test_get_access_tells_what_was_last_set_for_each_device(void **state)
 {
+    need_peers();
     static const hipMemAccessFlags order[] = {RW, RO, NO, RO, RW, NO, RW, RO};
     void *base = reserve(MIB(2));
 
@@ -245,6 +248,7 @@ static void test_get_access_tells_what_was_last_set_for_each_device(void **state
 /* A16 */
 static void test_a_peers_grant_leaves_the_owners_pages_alone_in_any_order(void **state)
 {
+    need_peers();
     need_devices(3);
     for (unsigned order = 0; order < 2; order++) {
         struct fake_translation was, is;
@@ -357,6 +361,7 @@ static void test_host_reaches_device_memory_where_the_bar_shows_it(void **state)
 /* A24 */
 static void test_copies_cross_mappings_and_fail_whole_at_a_hole(void **state)
 {
+    need_cpu_view();
     const uint64_t size = MIB(2);
     char *bytes = malloc(3 * size), *back = calloc(3, size);
     void *first = reserve(2 * size), *second = NULL;

@@ -11,6 +11,7 @@
 /* D01, D03, D05, D07 */
 static void test_each_unmap_and_release_gives_its_chunk_back_while_reserved(void **state)
 {
+    need_free(GIB(16));
     const unsigned chunks = 16;
     handle_t handles[16];
     void *base = reserve(GIB(64));
@@ -33,6 +34,7 @@ static void test_each_unmap_and_release_gives_its_chunk_back_while_reserved(void
 /* D02: with access of the CPU in between, no view of the device may stay in the range. */
 static void test_unmapped_range_is_plain_address_space_again(void **state)
 {
+    need_cpu_view();
     hipMemAccessDesc both[2] = {device_access(0, RW), host_access(RW)};
     void *base = reserve(GIB(1));
     uint64_t low = (uintptr_t)base, high = low + GIB(1);
@@ -82,6 +84,7 @@ static void test_what_sleep_freed_can_always_be_had_again(void **state)
  * works once there is room. */
 static void test_shortage_leaves_earlier_pieces_exact_and_a_retry_works(void **state)
 {
+    need_cpu_view();
     hipMemAllocationProp prop = shareable_prop(0);
     const uint64_t unit = MIB(20);
     handle_t handles[16], extra = NULL;
@@ -239,6 +242,7 @@ static void test_memory_comes_from_the_device_named_whatever_is_current(void **s
 /* G01 */
 static void test_new_memory_does_not_show_old_bytes(void **state)
 {
+    need_cpu_view();
     const uint64_t size = MIB(8);
     unsigned char *bytes = malloc(size);
     void *base = reserve(size);

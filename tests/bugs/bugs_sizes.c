@@ -48,6 +48,7 @@ static void test_minimum_is_a_page_and_recommended_a_huge_page(void **state)
 /* B02 */
 static void test_stores_across_the_seams_of_single_page_handles_arrive(void **state)
 {
+    need_cpu_view();
     const unsigned pages = 64;
     void *base = reserve(pages * KIB(4));
     uint64_t word, back = 0;
@@ -166,6 +167,7 @@ static void test_pointer_attribute_says_no_legacy_ipc_for_vmm_memory(void **stat
 /* B11: legacy IPC is not served here; the sizes work by the way that is. */
 static void test_memory_of_odd_sizes_is_allocated_and_described_exactly(void **state)
 {
+    need_cpu_view();
     static const uint64_t sizes[] = {2267136, 2097275, 16764871, 16789561};
 
     for (unsigned i = 0; i < COUNT_OF(sizes); i++) {

@@ -85,6 +85,7 @@ static void test_full_memory_evicts_one_page_and_loads_the_next(void **state)
 
 static void test_page_is_loaded_again_where_a_mapping_was_laid_over_it(void **state)
 {
+    need_cpu_view();
     struct page_table t = {.size = PAGES * PAGE_SIZE};
 
     need_vmm();
@@ -103,6 +104,7 @@ static void test_page_is_loaded_again_where_a_mapping_was_laid_over_it(void **st
 
 static void test_growable_buffer_goes_with_one_unmap(void **state)
 {
+    need_cpu_view();
     hipMemAllocationProp prop = device_prop(0);
     hipMemGenericAllocationHandle_t handles[64];
     uint64_t left;

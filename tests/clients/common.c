@@ -138,6 +138,47 @@ void need_devices(int count)
         skip_case("needs %d devices, %s has %d", count, machine.name, machine.devices);
 }
 
+void need_free(uint64_t bytes)
+{
+    if (free_bytes(0) < bytes)
+        skip_case("needs %llu MiB of device memory", (unsigned long long)(bytes >> 20));
+}
+
+bool all_peers(void)
+{
+    int count = 0, can = 1;
+
+    if (hipGetDeviceCount(&count) != hipSuccess)
+        return false;
+    for (int i = 0; i < count * count && can; i++) {
+        if (i / count != i % count &&
+            hipDeviceCanAccessPeer(&can, i / count, i % count) != hipSuccess)
+            can = 0;
+    }
+    return can;
+}
+
+bool cpu_sees_memory(int device)
+{
+    int large_bar = 0, integrated = 0;
+
+    (void)hipDeviceGetAttribute(&large_bar, hipDeviceAttributeIsLargeBar, device);
+    (void)hipDeviceGetAttribute(&integrated, hipDeviceAttributeIntegrated, device);
+    return large_bar || integrated;
+}
+
+void need_peers(void)
+{
+    if (!all_peers())
+        skip_case("not every device of %s reaches every other's memory", machine.name);
+}
+
+void need_cpu_view(void)
+{
+    if (!cpu_sees_memory(0))
+        skip_case("the CPU does not see the device's memory on %s", machine.name);
+}
+
 void need_vmm(void)
 {
     int supported = 0;
@@ -486,6 +527,17 @@ int peer_wait(struct peer *peer)
     if (waitpid(peer->pid, &status, 0) != peer->pid)
         return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void children_gone(struct peer *peers, unsigned count)
+{
+    unsigned without = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        without += peer_wait(&peers[i]) == 77;
+    if (without != count)
+        fail_msg("%u of %u children failed", count - without, count);
+    skip_case("the devices of %s do not reach each other, or the CPU not them", machine.name);
 }
 
 #define MAX_FDS 64

@@ -61,6 +61,11 @@ int case_teardown(void **state);
 void skip_case(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void need_gpu_side(void);
 void need_devices(int count);
+void need_free(uint64_t bytes);
+/* Every device reaches every other's memory. */
+void need_peers(void);
+/* The CPU sees the memory of device 0. */
+void need_cpu_view(void);
 /* Skips where hipDeviceAttributeVirtualMemoryManagementSupported is 0. */
 void need_vmm(void);
 
@@ -86,6 +91,15 @@ void hip_check(hipError_t got, hipError_t want, const char *call, const char *fi
             fprintf(stderr, "child: line %d: not so: %s\n", __LINE__, #condition); \
             return 1;                                                              \
         }                                                                          \
+    } while (0)
+
+bool all_peers(void);
+bool cpu_sees_memory(int device);
+/* In a child: the machine lacks what the case is about. */
+#define CHILD_NEEDS(condition) \
+    do {                       \
+        if (!(condition))      \
+            return 77;         \
     } while (0)
 
 hipMemAllocationProp device_prop(int device);
@@ -160,6 +174,8 @@ struct peer {
 void peer_start(struct peer *peer, int (*body)(int socket, int arg), int arg);
 /* Its exit status; -1 when it was killed. */
 int peer_wait(struct peer *peer);
+/* For a child that did not answer: skips the case when the children lack what they need. */
+void children_gone(struct peer *peers, unsigned count) __attribute__((noreturn));
 int send_message(int socket, const void *data, size_t size, const int *fds, unsigned count);
 /* Reads exactly size bytes and count descriptors. */
 int receive_message(int socket, void *data, size_t size, int *fds, unsigned count);

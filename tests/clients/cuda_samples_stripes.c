@@ -56,6 +56,7 @@ static void stripes_check(void *base, uint64_t stripe)
 
 static void test_vector_is_striped_over_all_devices(void **state)
 {
+    need_peers();
     const uint64_t wanted = 50000 * sizeof(float); /* the sample's vectors */
     uint64_t stripe, left[KFD_MAX_DEVICES];
     void *base;
@@ -75,6 +76,7 @@ static void test_vector_is_striped_over_all_devices(void **state)
 /* The same with stripes that are seen in each device's free memory. */
 static void test_each_stripe_takes_memory_of_its_device(void **state)
 {
+    need_peers();
     const uint64_t stripe = MIB(512);
     uint64_t left[KFD_MAX_DEVICES];
     void *base;
@@ -100,6 +102,7 @@ static int sharer(int socket, int arg)
     CHILD_TRUE(receive_message(socket, &count, sizeof(count), fds, (unsigned)arg) == 0);
     CHILD_OK(hipGetDeviceCount(&devices));
     CHILD_TRUE((unsigned)devices == count);
+    CHILD_NEEDS(all_peers() && cpu_sees_memory(0));
     CHILD_OK(hipMemAddressReserve(&base, count * SHARED, SHARED, NULL, 0));
     CHILD_TRUE((uintptr_t)base % SHARED == 0);
     for (unsigned i = 0; i < count; i++) {
@@ -129,7 +132,7 @@ static int child_devices;
 static void test_child_process_maps_one_buffer_of_every_device(void **state)
 {
     struct piece buffers[KFD_MAX_DEVICES];
-    int fds[KFD_MAX_DEVICES];
+    int fds[KFD_MAX_DEVICES], status;
     unsigned count;
 
     HIP_OK(hipGetDeviceCount(&machine.devices));
@@ -151,13 +154,17 @@ static void test_child_process_maps_one_buffer_of_every_device(void **state)
     assert_int_equal(send_message(child.socket, &count, sizeof(count), fds, count), 0);
     for (unsigned i = 0; i < count; i++)
         close(fds[i]);
-    assert_int_equal(peer_wait(&child), 0);
+    status = peer_wait(&child);
     for (unsigned i = 0; i < count; i++) {
-        gpu_expect((int)i, buffers[i].va, SHARED, 60 + i);
+        if (status == 0)
+            gpu_expect((int)i, buffers[i].va, SHARED, 60 + i);
         HIP_OK(hipMemUnmap(buffers[i].va, SHARED));
         HIP_OK(hipMemRelease(buffers[i].handle));
         HIP_OK(hipMemAddressFree(buffers[i].va, SHARED));
     }
+    if (status == 77)
+        skip_case("the devices do not reach each other, or the CPU not them");
+    assert_int_equal(status, 0);
 }
 
 /* Without starting HIP here, which would make the child's own start impossible. */

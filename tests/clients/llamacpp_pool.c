@@ -98,6 +98,7 @@ static void test_grown_pool_is_torn_down_piece_by_piece(void **state)
 
 static void test_all_peers_are_granted_in_one_call(void **state)
 {
+    need_peers();
     hipMemAccessDesc access[KFD_MAX_DEVICES];
     struct pool pool = {0};
     size_t count;

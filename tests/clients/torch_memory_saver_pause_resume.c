@@ -49,6 +49,7 @@ static uint64_t segment_size(unsigned i)
 
 static void test_pause_frees_and_resume_restores_hundreds_of_segments(void **state)
 {
+    need_free(GIB(100));
     static struct segment segments[SEGMENTS];
     uint64_t idle, total = 0;
 
@@ -82,6 +83,7 @@ static void test_pause_frees_and_resume_restores_hundreds_of_segments(void **sta
  */
 static void test_bytes_saved_in_pinned_memory_come_back(void **state)
 {
+    need_cpu_view();
     struct segment segments[20] = {0};
     uint32_t *check = malloc(MIB(20));
 

@@ -79,6 +79,7 @@ static void pool_reserve(struct pool *pool, int device, void *hint)
 
 static void test_sleep_gives_all_memory_back_while_reserved(void **state)
 {
+    need_free(CHUNKS * CHUNK);
     struct pool pool = {0};
     uint64_t idle, awake;
 
@@ -99,6 +100,7 @@ static void test_sleep_gives_all_memory_back_while_reserved(void **state)
 
 static void test_wake_after_giving_up_the_address_gets_it_again(void **state)
 {
+    need_free(CHUNKS * CHUNK);
     struct pool pool = {0};
     void *old;
 
@@ -117,6 +119,7 @@ static void test_wake_after_giving_up_the_address_gets_it_again(void **state)
 
 static void test_each_device_of_a_process_has_its_own_pool(void **state)
 {
+    need_free(CHUNKS * CHUNK);
     struct pool *pools = calloc((size_t)machine.devices, sizeof(*pools));
 
     need_vmm();
@@ -137,6 +140,7 @@ static void test_each_device_of_a_process_has_its_own_pool(void **state)
 
 static void test_failed_set_access_leaves_chunks_that_can_be_cleaned_up(void **state)
 {
+    need_free(CHUNKS * CHUNK);
     struct pool pool = {0};
 
     need_vmm();

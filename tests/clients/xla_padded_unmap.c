@@ -35,6 +35,7 @@ static void grant_all(void *va, uint64_t size)
 
 static void test_unmap_of_the_padded_range_takes_all_pieces(void **state)
 {
+    need_peers();
     hipMemGenericAllocationHandle_t first, second;
     uint64_t size;
     void *base;
@@ -75,6 +76,7 @@ static void test_unmap_of_a_range_never_mapped_fails_without_harm(void **state)
 
 static void test_unmap_that_cuts_a_piece_changes_nothing(void **state)
 {
+    need_peers();
     hipMemGenericAllocationHandle_t handle;
     uint64_t size;
     void *base;
@@ -96,6 +98,7 @@ static void test_unmap_that_cuts_a_piece_changes_nothing(void **state)
 
 static void test_map_at_an_offset_shows_that_part_of_the_handle(void **state)
 {
+    need_peers();
     hipMemGenericAllocationHandle_t handle;
     uint64_t size;
     void *base;

@@ -74,12 +74,13 @@ void cts_skip(struct cts *c, const char *fmt, ...)
 int record_load(struct record *r, const char *path)
 {
     FILE *f = fopen(path, "r");
+    char *line = NULL;
     size_t cap = 0;
 
     memset(r, 0, sizeof *r);
     if (!f)
         return -errno;
-    for (char *line = NULL; getline(&line, &cap, f) > 0; line = NULL, cap = 0) {
+    for (; getline(&line, &cap, f) > 0; line = NULL, cap = 0) {
         if (line[0] == '#') {
             free(line);
             continue;
@@ -89,6 +90,7 @@ int record_load(struct record *r, const char *path)
             r->line = realloc(r->line, (2 * r->count + 2) * sizeof *r->line);
         r->line[r->count++] = line;
     }
+    free(line); /* getline allocates at the end of the file as well */
     fclose(f);
     return 0;
 }

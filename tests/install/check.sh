@@ -26,7 +26,7 @@ for compiler in "gcc -std=c11 -xc" "g++ -std=c++17 -xc++" "clang -std=c11 -xc" \
     tool "${compiler%% *}" "headers with $compiler" || continue
     # shellcheck disable=SC2086
     verdict "headers with $compiler" "$(for h in $headers; do
-        echo "#include <$h>" | $compiler -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+        printf '#include <%s>\nextern int nothing;\n' "$h" | $compiler -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
             $(pkg-config --cflags kfdirect) - 2>&1
     done)"
 done

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every failure of every operation. For each public operation and each engine the k-th call to the
- * system fails, k counting up until the operation runs through untouched: after a failure the whole
- * state must be what it was before, and the operation must succeed when tried again.
+ * Every failure of every operation (bug D08 of ../bugs/README.md). For each public operation and
+ * each engine the k-th call to the system fails, k counting up until the operation runs through
+ * untouched: after a failure the whole state must be what it was before, and the operation must
+ * succeed when tried again.
  */
 #include "world.h"
 
@@ -275,6 +276,37 @@ static bool fail_once(const struct operation *op, const struct ground *ground, u
     return fired;
 }
 
+/* From the skip-th call on everything fails; then the machine recovers. */
+static bool fail_for_ever(const struct operation *op, const struct ground *ground, uint64_t skip,
+                          int error, bool *good)
+{
+    struct kfd_sys_fault fault = {.op = KFD_SYS_ANY, .skip = skip, .error = error, .forever = true};
+    struct result result = {.fd = -1};
+    struct world w;
+    bool fired = false;
+    int err;
+
+    world_up(&w, ground);
+    assert_true(world_consistent(&w));
+    kfd_sys_inject_set(w.injector, &fault);
+    err = op->run(&w, &result);
+    kfd_sys_inject_seen(w.injector, &fired);
+    kfd_sys_inject_set(w.injector, NULL);
+    if (!world_consistent(&w)) {
+        print_error("# %s, %s engine, everything from call %llu on failed (%d)\n", op->name,
+                    vmm_engine_name(ground->engine), (unsigned long long)skip, err);
+        *good = false;
+    }
+    if (result.fd >= 0)
+        close(result.fd);
+    if (!world_close(&w)) {
+        print_error("# %s, %s engine, everything from call %llu on failed (%d): that was\n",
+                    op->name, vmm_engine_name(ground->engine), (unsigned long long)skip, err);
+        *good = false;
+    }
+    return fired;
+}
+
 static void each_operation(bool (*one)(const struct operation *op, const struct ground *ground,
                                        uint64_t skip, int error, bool *good))
 {
@@ -299,6 +331,11 @@ static void each_operation(bool (*one)(const struct operation *op, const struct 
 static void test_failed_operation_leaves_the_state_before_it(void **state)
 {
     each_operation(fail_once);
+}
+
+static void test_lasting_failure_leaves_library_and_kernel_agreed(void **state)
+{
+    each_operation(fail_for_ever);
 }
 
 static void test_failed_opening_leaves_nothing_and_can_be_repeated(void **state)
@@ -341,6 +378,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest cases[] = {
         RAW_CASE(test_failed_operation_leaves_the_state_before_it),
+        RAW_CASE(test_lasting_failure_leaves_library_and_kernel_agreed),
         RAW_CASE(test_failed_opening_leaves_nothing_and_can_be_repeated),
     };
 

@@ -51,7 +51,7 @@ static void test_without_the_switch_it_is_eperm_after_the_size_check(void **stat
     rig_start(&r, "mi210", "6.12", 0);
     assert_int_equal(svm(&r, &q, 0, NULL, 0, 0), -EPERM);
     q.args.nattr = 5;
-    assert_int_equal(rig_request(&r, r.kfd, _IOC(3, 'K', KFD_NR_SVM, 24), &q), -EINVAL);
+    assert_int_equal(rig_request(&r, r.kfd, _IOC(3u, 'K', KFD_NR_SVM, 24), &q), -EINVAL);
     rig_end(&r);
 }
 

@@ -86,7 +86,7 @@ static void a_cpu_walk_crosses_mappings_and_checks_rights_first(struct fixture *
 {
     static uint8_t in[4 * MIB], out[4 * MIB];
     vmm_handle a = fixture_create(f, 0, 2 * MIB), b = fixture_create(f, 0, 2 * MIB);
-    uint64_t va = fixture_reserve(f, 6 * MIB);
+    uint64_t va = fixture_reserve(f, 6 * MIB), word;
 
     for (size_t i = 0; i < sizeof(in); i++)
         in[i] = (uint8_t)(i * 7 + (i >> 12));
@@ -97,7 +97,8 @@ static void a_cpu_walk_crosses_mappings_and_checks_rights_first(struct fixture *
     assert_int_equal(write_cpu(f, va + 100, in, sizeof(in) - 200), 0);
     assert_int_equal(read_cpu(f, va + 100, out, sizeof(in) - 200), 0);
     assert_memory_equal(in, out, sizeof(in) - 200);
-    assert_int_equal(gpu_read(f, 0, va + 2 * MIB), *(uint64_t *)(in + 2 * MIB - 100));
+    memcpy(&word, in + 2 * MIB - 100, sizeof(word));
+    assert_int_equal(gpu_read(f, 0, va + 2 * MIB), word);
     assert_int_equal(read_cpu(f, va + 100, out, 4 * MIB), -EINVAL); /* ends in a hole */
     assert_int_equal(read_cpu(f, va + 6 * MIB - 1, out, 2), -EINVAL);
     if (vmm_engine_can(f->vmm) & VMM_CAN_READ_ONLY) {
