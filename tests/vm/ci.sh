@@ -58,6 +58,7 @@ ground() {
     local name="$1 gfx$2 x$3 $4" log=$out/ci.log
     local args=(--kernel "$1" --gfx "$2" --cards "$3" --update "$4")
     shift 4
+    [ "$1" != --vram ] || { args+=("$1" "$2") && shift 2; }
     "$here/run.sh" "${args[@]}" --out "$out" -- "$@" > "$log" 2>&1 || true
     grep -E '^    (not ok|# )|^tests/vm|^not ok|kernel report' "$log" | grep -v ' # SKIP' | sed "s/^ */# $name: /" || true
     local ok bad skip
@@ -90,10 +91,33 @@ cts() {
     fi
 }
 
+# programs KERNEL GFX CARDS VRAM NAME...: programs of the build next to each other in one guest
+programs() {
+    local where=("$1" "$2" "$3") vram=$4 extra=() names=() p
+    chosen "$1" "$2" "$3" || return 0
+    shift 4
+    for p; do
+        extra+=("$build/$p=t/$(basename "$p")") names+=("$(basename "$p")")
+    done
+    # shellcheck disable=SC2034 # pack.sh reads it
+    EXTRA="${extra[*]}" ground "${where[@]}" cpu --vram "$vram" "$here/guest/programs.sh ${names[*]}"
+}
+
+# The main job of the library: on two cards, and where its engine is another, on the older kernel.
+ground_demo() {
+    chosen "$1" 9 2 || return 0
+    EXTRA="$build/tools/kfdirect=t/kfdirect" ground "$1" 9 2 cpu "$here/guest/programs.sh info demo"
+}
+
+clients=tests/clients/client
 for k in 6.12 6.1; do
     for machine in '9 1' '9 2' '8 1' '9 0'; do
         # shellcheck disable=SC2086
         cts $k $machine cpu
     done
+    [ -n "$record" ] || ground_demo $k
 done
+[ -n "$record" ] || programs 6.12 9 1 1024 ${clients}_comfy_aimdo_pages ${clients}_cuda_samples_stripes \
+    ${clients}_kvcached_bench ${clients}_pytorch_expandable_segments ${clients}_rccl_alloc_walk_teardown \
+    ${clients}_xla_padded_unmap
 finish
