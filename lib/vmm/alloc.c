@@ -70,7 +70,7 @@ static int alloc_destroy(struct vmm_alloc *alloc)
     if (alloc->handle)
         return vmm->engine->destroy(alloc);
     if (alloc->mapped) {
-        err = vmm_engine_unmap(vmm, alloc->kfd_handle, alloc->mapped, &done);
+        err = vmm_engine_unmap(alloc, alloc->kfd_handle, alloc->mapped, &done);
         alloc->mapped &= ~done;
         if (err)
             return err;

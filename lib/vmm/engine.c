@@ -107,12 +107,26 @@ int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint6
     return err;
 }
 
-int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done)
+/* Chips before gfx906 leave their TLBs alone at UNMAP, and so does gfx908 with an old SDMA
+ * firmware, which cannot be asked for here. */
+static bool flushes_at_unmap(uint32_t gfx_version)
+{
+    return gfx_version == 90006 || gfx_version >= 90010;
+}
+
+int vmm_engine_unmap(const struct vmm_alloc *alloc, uint64_t kfd_handle, uint64_t devices,
+                     uint64_t *done)
 {
     struct kfd_device *list[KFD_MAX_DEVICES];
+    struct vmm *vmm = alloc->vmm;
     uint32_t n = list_devices(vmm, devices, list), unmapped = 0;
     int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &unmapped);
 
     *done = err ? lowest(devices, unmapped) : devices;
+    if (!err && !flushes_at_unmap(kfd_device_info(vmm_alloc_owner(alloc))->gfx_version)) {
+        err = kfd_mem_flush(vmm->kfd, kfd_handle, list, n);
+        if (err)
+            atomic_fetch_or(&vmm->unflushed, devices);
+    }
     return err;
 }

@@ -55,6 +55,7 @@ int vmm_engine_alloc(struct vmm_alloc *alloc, uint32_t flags, int *fd);
 /* KFD's MAP and UNMAP of a handle for a set of devices; *done: those it was done for, which on
  * failure may be some of them. */
 int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);
-int vmm_engine_unmap(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);
+int vmm_engine_unmap(const struct vmm_alloc *alloc, uint64_t kfd_handle, uint64_t devices,
+                     uint64_t *done);
 
 #endif

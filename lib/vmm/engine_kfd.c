@@ -2,7 +2,8 @@
 /*
  * The two engines that map through KFD: IMPORT_DMABUF at the VA, then one MAP for all devices. They
  * differ in where the dma-buf comes from: KFD's EXPORT, or on kernels without it a GEM buffer's
- * PRIME descriptor. Whole handles, read-write; MAP and UNMAP wait and flush by themselves.
+ * PRIME descriptor. Whole handles, read-write; MAP flushes by itself, UNMAP on the chips that do
+ * it.
  */
 #include "vmm/engine.h"
 
@@ -143,7 +144,7 @@ static int kfd_apply(struct vmm_mapping *map, const struct vmm_rights *to)
         map->read_mask |= done;
     }
     if (!err && drop) {
-        err = vmm_engine_unmap(vmm, map->kfd_handle, drop, &done);
+        err = vmm_engine_unmap(map->alloc, map->kfd_handle, drop, &done);
         map->read_mask &= ~done;
     }
     map->write_mask = map->read_mask;

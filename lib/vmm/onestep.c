@@ -104,7 +104,7 @@ static int empty(struct vmm *vmm, struct vmm_mapping *map)
     int err = 0;
 
     if (alloc->mapped)
-        err = vmm_engine_unmap(vmm, map->kfd_handle, alloc->mapped, &gone);
+        err = vmm_engine_unmap(alloc, map->kfd_handle, alloc->mapped, &gone);
     if (!err && map->host_prot)
         err = vmm_host_clear(vmm, map->va, map->size);
     if (err && gone)

@@ -3,6 +3,11 @@
 
 static struct fixture kfd8 = {.machine = "mi300x:8", .kernel = "6.12", .engine = VMM_ENGINE_KFD};
 static struct fixture gem2 = {.machine = "mi210:2", .kernel = "6.1"};
+/* UNMAP flushes nothing on this chip. */
+static struct fixture gfx8 = {
+    .machine = "vegam-hollow", .kernel = "6.12", .engine = VMM_ENGINE_KFD};
+static struct fixture gfx8_gem = {
+    .machine = "vegam-hollow", .kernel = "6.1", .engine = VMM_ENGINE_GEM};
 
 static void a_cycle_is_8_ioctls_for_any_number_of_gpus(struct fixture *f)
 {
@@ -90,6 +95,25 @@ static void a_gem_descriptor_imports_like_any_other(struct fixture *f)
     assert_int_equal(vmm_address_free(f->vmm, va, 4 * MIB), 0);
 }
 
+static void what_is_unmapped_is_out_of_every_tlb(struct fixture *f)
+{
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 2 * MIB);
+
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    fixture_access(f, va, 2 * MIB, 0, VMM_PROT_READ_WRITE);
+    gpu_write(f, 0, va, 7);
+    fixture_access(f, va, 2 * MIB, 0, VMM_PROT_NONE);
+    assert_int_equal(gpu_fault(f, 0, va, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    fixture_access(f, va, 2 * MIB, 0, VMM_PROT_READ_WRITE);
+    assert_int_equal(gpu_read(f, 0, va), 7);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(gpu_fault(f, 0, va, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+}
+
+FIXTURE_TEST(what_is_unmapped_is_out_of_every_tlb)
 FIXTURE_TEST(a_cycle_is_8_ioctls_for_any_number_of_gpus)
 FIXTURE_TEST(one_handle_maps_at_many_addresses)
 FIXTURE_TEST(the_gem_engine_refuses_a_peer_and_serves_host_memory)
@@ -103,6 +127,9 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         T(a_cycle_is_8_ioctls_for_any_number_of_gpus, kfd8),
+        T(what_is_unmapped_is_out_of_every_tlb, kfd8),
+        T(what_is_unmapped_is_out_of_every_tlb, gfx8),
+        T(what_is_unmapped_is_out_of_every_tlb, gfx8_gem),
         T(one_handle_maps_at_many_addresses, kfd8),
         T(one_handle_maps_at_many_addresses, gem2),
         T(the_gem_engine_refuses_a_peer_and_serves_host_memory, gem2),
