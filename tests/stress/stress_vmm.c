@@ -834,7 +834,7 @@ static void step(struct stress *s)
 }
 
 /* Operations per machine. */
-static uint64_t length = 1500;
+static uint64_t length = 8000;
 
 static void run(const char *machine, const char *kernel, enum vmm_engine engine)
 {
