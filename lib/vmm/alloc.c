@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "vmm/engine.h"
+#include "vmm/resv.h"
 
 #include "kfd/poison.h"
 
@@ -57,6 +58,8 @@ void vmm_alloc_ref(struct vmm_alloc *alloc)
 
 void vmm_alloc_delete(struct vmm_alloc *alloc)
 {
+    if (alloc->resv)
+        vmm_resv_drop(alloc->resv);
     vmm_lock_destroy(&alloc->lock);
     vmm_free_mem(alloc);
 }
@@ -213,6 +216,41 @@ void vmm_alloc_unview(struct vmm *vmm, const struct vmm_view *view)
     vmm->sys->ops->unmap_pages(vmm->sys, view->base, view->len);
 }
 
+/* Makes a record whose handle no look-up accepts yet: it has no reference. */
+static int begin(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
+                 struct vmm_alloc **out)
+{
+    int err = vmm_alloc_new(vmm, props, size, out);
+
+    if (err)
+        return err;
+    atomic_store(&(*out)->refs, 0);
+    err = vmm_handles_add(&vmm->handles, *out, &(*out)->handle);
+    if (err) {
+        vmm_alloc_delete(*out);
+        return kfd_fail(err, "no host memory for a handle");
+    }
+    return 0;
+}
+
+/* Lets a record with memory be found, with one user reference, or takes back one without. */
+static int finish(struct vmm_alloc *alloc, int err, vmm_handle *handle)
+{
+    struct vmm *vmm = alloc->vmm;
+
+    if (err) {
+        vmm_handles_remove(&vmm->handles, alloc->handle);
+        discard(alloc);
+        return err;
+    }
+    atomic_fetch_add(&vmm->n_alloc, 1);
+    atomic_fetch_add(&vmm->alloc_bytes, alloc->size);
+    *handle = alloc->handle;
+    atomic_store(&alloc->users, 1);
+    atomic_store(&alloc->refs, 1);
+    return 0;
+}
+
 int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vmm_handle *handle)
 {
     struct vmm_alloc *alloc;
@@ -227,34 +265,15 @@ int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vm
         return kfd_fail(-EINVAL, "create: size 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)size, (unsigned long long)vmm->granule);
     vmm_alloc_reap(vmm);
-    err = vmm_alloc_new(vmm, props, size, &alloc);
+    err = begin(vmm, props, size, &alloc);
     if (err)
-        return err;
+        return kfd_fail_in(err, "create");
     alloc->props.imported = false;
-    err = vmm_handles_add(&vmm->handles, alloc, &alloc->handle);
-    if (err) {
-        err = kfd_fail(err, "create: no host memory for a handle");
-        goto fail_alloc;
-    }
     err = vmm->engine->create(alloc, vmm_alloc_flags(alloc));
-    if (err) {
+    if (err)
         err = kfd_fail_in(err, "create: 0x%llx bytes on device %u", (unsigned long long)size,
                           props->device);
-        goto fail_handle;
-    }
-    atomic_store(&alloc->users, 1);
-    atomic_fetch_add(&vmm->n_alloc, 1);
-    atomic_fetch_add(&vmm->alloc_bytes, size);
-    *handle = alloc->handle;
-    return 0;
-
-fail_handle:
-    vmm_handles_remove(&vmm->handles, alloc->handle);
-    discard(alloc);
-    return err;
-fail_alloc:
-    vmm_alloc_delete(alloc);
-    return err;
+    return finish(alloc, err, handle);
 }
 
 int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handle)
@@ -280,32 +299,13 @@ int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handl
     props.location = (info.flags & KFD_MEM_VRAM) ? VMM_LOCATION_DEVICE : VMM_LOCATION_HOST;
     for (int i = 0; tag && i < 4; i++)
         props.tag[i] = tag[i];
-    err = vmm_alloc_new(vmm, &props, info.size, &alloc);
+    err = begin(vmm, &props, info.size, &alloc);
     if (err)
-        return err;
-    err = vmm_handles_add(&vmm->handles, alloc, &alloc->handle);
-    if (err) {
-        err = kfd_fail(err, "import: no host memory for a handle");
-        goto fail_alloc;
-    }
+        return kfd_fail_in(err, "import");
     err = vmm->engine->import(alloc, fd);
-    if (err) {
+    if (err)
         err = kfd_fail_in(err, "import: descriptor %d", fd);
-        goto fail_handle;
-    }
-    atomic_store(&alloc->users, 1);
-    atomic_fetch_add(&vmm->n_alloc, 1);
-    atomic_fetch_add(&vmm->alloc_bytes, info.size);
-    *handle = alloc->handle;
-    return 0;
-
-fail_handle:
-    vmm_handles_remove(&vmm->handles, alloc->handle);
-    discard(alloc);
-    return err;
-fail_alloc:
-    vmm_alloc_delete(alloc);
-    return err;
+    return finish(alloc, err, handle);
 }
 
 int vmm_release(struct vmm *vmm, vmm_handle handle)

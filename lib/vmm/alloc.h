@@ -5,6 +5,8 @@
 
 #include "vmm/vmm.h"
 
+struct vmm_resv;
+
 /* One device's use of an allocation. Guarded by the allocation's lock. */
 struct vmm_import {
     uint32_t gem;   /* GEM handle on the device's render node, 0: none */
@@ -25,10 +27,12 @@ struct vmm_alloc {
     atomic_uint maps;  /* mapping references, part of refs */
     struct vmm_props props;
     uint64_t size;
-    bool has_kfd;         /* kfd_handle is valid; KFD handles may be any value */
-    uint64_t kfd_handle;  /* keeps the memory resident, and serves flushes */
-    uint64_t mmap_offset; /* of the whole BO on the owner's render node; 0: unknown */
-    uint64_t mapped;      /* one-step memory: devices that have it mapped */
+    bool has_kfd;          /* kfd_handle is valid; KFD handles may be any value */
+    uint64_t kfd_handle;   /* keeps the memory resident, and serves flushes */
+    uint64_t mmap_offset;  /* of the whole BO on the owner's render node; 0: unknown */
+    uint64_t mapped;       /* one-step memory: devices that have it mapped */
+    struct vmm_resv *resv; /* one-step memory that failed: its address, not to be reserved anew
+                            * while a device has it mapped */
     struct vmm_alloc *next_zombie;
     struct vmm_import imports[]; /* vmm->device_count entries */
 };

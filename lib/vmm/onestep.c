@@ -81,16 +81,12 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
 fail_map:
     vmm_free_mem(map);
 fail_resv:
-    /* The memory first: its address must not be reserved anew while a device has it mapped. */
+    alloc->resv = resv;
+fail_alloc:
     if (alloc->has_kfd)
         vmm_alloc_put(alloc);
     else
         vmm_alloc_delete(alloc);
-    vmm_resv_drop(resv);
-    return kfd_fail_in(err, "alloc: 0x%llx bytes on device %u", (unsigned long long)size,
-                       props->device);
-fail_alloc:
-    vmm_alloc_delete(alloc);
     return kfd_fail_in(err, "alloc: 0x%llx bytes on device %u", (unsigned long long)size,
                        props->device);
 }

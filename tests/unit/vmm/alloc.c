@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../clients/hook.h"
+#include "kfd/uapi.h"
+
 static struct fixture drm = {.machine = "mi300x:2", .kernel = "6.12"};
 
 static void create_takes_memory_on_its_own_device_and_release_gives_it_back(struct fixture *f)
@@ -147,6 +150,50 @@ static void memory_the_kernel_refuses_to_free_is_freed_by_a_later_call(struct fi
     assert_int_equal(usage.objects, 0);
 }
 
+struct peek {
+    struct vmm *vmm;
+    vmm_handle handle;
+    int err;
+};
+
+static int peek_at_alloc(struct hook *hook, int fd, unsigned long request, void *arg)
+{
+    struct peek *peek = hook->arg;
+
+    if (REQUEST_OF(request) == REQUEST_OF(KFD_CODE_ALLOC_MEMORY_OF_GPU))
+        peek->err = vmm_get_props(peek->vmm, peek->handle, NULL, NULL);
+    return hook_pass_request(hook, fd, request, arg);
+}
+
+static void test_a_guessed_handle_is_einval_until_create_returns(void **state)
+{
+    struct fake_options options = {
+        .size = sizeof(options), .machine = "mi300x:1", .kernel = "6.12"};
+    struct vmm_props props = {.device = 0};
+    struct peek peek = {.err = 0};
+    vmm_handle first, second;
+    struct hook hook;
+    struct fake *fake;
+    struct kfd *kfd;
+
+    (void)state;
+    assert_int_equal(fake_create(&options, &fake), 0);
+    hook_init(&hook, fake_sys(fake));
+    assert_int_equal(kfd_open(&hook.sys, &kfd), 0);
+    assert_int_equal(vmm_open(kfd, NULL, &peek.vmm), 0);
+    assert_int_equal(vmm_create(peek.vmm, &props, 2 * MIB, &first), 0);
+    peek.handle = first + 1;
+    hook.arg = &peek;
+    hook.request = peek_at_alloc;
+    assert_int_equal(vmm_create(peek.vmm, &props, 2 * MIB, &second), 0);
+    assert_int_equal(second, first + 1); /* or the guess proves nothing */
+    assert_int_equal(peek.err, -EINVAL);
+    assert_int_equal(vmm_get_props(peek.vmm, second, NULL, NULL), 0);
+    vmm_close(peek.vmm);
+    kfd_close(kfd);
+    fake_destroy(fake);
+}
+
 FIXTURE_TEST(create_takes_memory_on_its_own_device_and_release_gives_it_back)
 FIXTURE_TEST(a_released_handle_is_einval_everywhere)
 FIXTURE_TEST(release_while_mapped_keeps_the_memory_until_unmap)
@@ -168,6 +215,7 @@ int main(void)
         T(an_exported_descriptor_imports_as_a_second_handle_of_the_same_bytes),
         T(descriptors_that_are_no_dmabuf_are_einval),
         T(memory_the_kernel_refuses_to_free_is_freed_by_a_later_call),
+        cmocka_unit_test(test_a_guessed_handle_is_einval_until_create_returns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,29 @@ static void what_is_freed_is_out_of_every_tlb(struct fixture *f)
 }
 
 FIXTURE_TEST(what_is_freed_is_out_of_every_tlb)
+static void an_address_a_gpu_may_still_have_mapped_is_not_reserved_anew(struct fixture *f)
+{
+    /* ALLOC and MAP get through; the CPU's view, the UNMAP and all else fail. */
+    struct kfd_sys_fault fault = {.op = KFD_SYS_ANY, .skip = 2, .error = EIO, .forever = true};
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    uint64_t va = fixture_reserve(f, 2 * MIB), other = 0, one = 0;
+
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+    kfd_sys_inject_set(f->injector, &fault);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 2 * MIB, &one), -EIO);
+    kfd_sys_inject_set(f->injector, NULL);
+    assert_int_equal(gpu_fault(f, 0, va, FAKE_READ), FAKE_FAULT_NONE);
+    other = fixture_reserve(f, 2 * MIB);
+    assert_int_not_equal(other, va);
+    /* The next call that allocates takes the remains away first. */
+    assert_int_equal(vmm_alloc(f->vmm, &props, 2 * MIB, &one), 0);
+    assert_int_equal(one, va);
+    assert_int_equal(vmm_free(f->vmm, one), 0);
+    assert_int_equal(gpu_fault(f, 0, va, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    assert_int_equal(vmm_address_free(f->vmm, other, 2 * MIB), 0);
+}
+
+FIXTURE_TEST(an_address_a_gpu_may_still_have_mapped_is_not_reserved_anew)
 FIXTURE_TEST(alloc_and_free_are_four_ioctls_and_every_gpu_sees_it)
 FIXTURE_TEST(host_memory_is_one_address_for_the_cpu_and_every_gpu)
 FIXTURE_TEST(vmm_calls_and_free_refuse_each_others_addresses)
@@ -127,6 +150,7 @@ int main(void)
         T(host_memory_is_one_address_for_the_cpu_and_every_gpu, old),
         T(vmm_calls_and_free_refuse_each_others_addresses, eight),
         T(a_failure_at_any_step_leaves_nothing, eight),
+        T(an_address_a_gpu_may_still_have_mapped_is_not_reserved_anew, eight),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
