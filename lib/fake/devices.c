@@ -17,6 +17,31 @@ static int pci_gpu(const struct fake_profile *p, uint32_t i)
     return -1;
 }
 
+static bool same_bus(const struct fake_gpu *a, const struct fake_gpu *b)
+{
+    return a->domain == b->domain && a->location_id >> 8 == b->location_id >> 8;
+}
+
+/* The k-th card on the i-th bus that has any, or -1. */
+static int card_on_bus(const struct fake_profile *p, uint32_t i, uint32_t k)
+{
+    for (uint32_t first = 0; pci_gpu(p, first) >= 0; first++) {
+        const struct fake_gpu *gpu = &p->gpus[pci_gpu(p, first)];
+        uint32_t before = 0;
+
+        while (!same_bus(gpu, &p->gpus[pci_gpu(p, before)]))
+            before++;
+        if (before != first || i-- != 0)
+            continue;
+        for (uint32_t c = first; pci_gpu(p, c) >= 0; c++) {
+            if (same_bus(gpu, &p->gpus[pci_gpu(p, c)]) && k-- == 0)
+                return pci_gpu(p, c);
+        }
+        return -1;
+    }
+    return -1;
+}
+
 static int platform_gpu(const struct fake_profile *p, uint32_t i)
 {
     for (uint32_t g = 0; g < p->gpu_count; g++) {
@@ -35,7 +60,7 @@ static void slot(const struct fake_gpu *gpu, char *buf, size_t size)
 static int pci_root_name(const struct fake_profile *p, const uint32_t *args, uint32_t i, char *buf,
                          size_t size)
 {
-    int g = pci_gpu(p, i);
+    int g = card_on_bus(p, i, 0);
 
     if (g < 0)
         return -ENOENT;
@@ -46,9 +71,9 @@ static int pci_root_name(const struct fake_profile *p, const uint32_t *args, uin
 static int slot_name(const struct fake_profile *p, const uint32_t *args, uint32_t i, char *buf,
                      size_t size)
 {
-    int g = pci_gpu(p, args[0]);
+    int g = card_on_bus(p, args[0], i);
 
-    if (i > 0 || g < 0)
+    if (g < 0)
         return -ENOENT;
     slot(&p->gpus[g], buf, size);
     return 0;
@@ -91,7 +116,7 @@ static uint32_t minor_number(const struct fake_gpu *gpu, uint32_t i)
 static int pci_minor_name(const struct fake_profile *p, const uint32_t *args, uint32_t i, char *buf,
                           size_t size)
 {
-    int g = pci_gpu(p, args[0]);
+    int g = card_on_bus(p, args[0], args[1]);
 
     if (i > 1 || g < 0)
         return -ENOENT;
@@ -150,14 +175,14 @@ static int kfd_devnum_name(const struct fake_profile *p, const uint32_t *args, u
     return 0;
 }
 
-#define PCI_FILE(name, ...)                                                     \
-    static int print_##name(const struct fake_profile *p, const uint32_t *args, \
-                            struct fake_text *out)                              \
-    {                                                                           \
-        const struct fake_gpu *gpu = &p->gpus[pci_gpu(p, args[0])];             \
-                                                                                \
-        fake_text_add(out, __VA_ARGS__);                                        \
-        return 0;                                                               \
+#define PCI_FILE(name, ...)                                                      \
+    static int print_##name(const struct fake_profile *p, const uint32_t *args,  \
+                            struct fake_text *out)                               \
+    {                                                                            \
+        const struct fake_gpu *gpu = &p->gpus[card_on_bus(p, args[0], args[1])]; \
+                                                                                 \
+        fake_text_add(out, __VA_ARGS__);                                         \
+        return 0;                                                                \
     }
 
 /* Without a display a card is a processing accelerator. */
@@ -180,7 +205,7 @@ PCI_FILE(vis_vram_total, "%llu\n", (unsigned long long)gpu->visible_vram * gpu->
 static int print_pci_uevent(const struct fake_profile *p, const uint32_t *args,
                             struct fake_text *out)
 {
-    const struct fake_gpu *gpu = &p->gpus[pci_gpu(p, args[0])];
+    const struct fake_gpu *gpu = &p->gpus[card_on_bus(p, args[0], args[1])];
     char name[32];
 
     slot(gpu, name, sizeof(name));
@@ -214,14 +239,14 @@ static void print_minor(const struct fake_gpu *gpu, uint32_t i, bool uevent, str
 static int print_pci_minor_dev(const struct fake_profile *p, const uint32_t *args,
                                struct fake_text *out)
 {
-    print_minor(&p->gpus[pci_gpu(p, args[0])], args[2], false, out);
+    print_minor(&p->gpus[card_on_bus(p, args[0], args[1])], args[2], false, out);
     return 0;
 }
 
 static int print_pci_minor_uevent(const struct fake_profile *p, const uint32_t *args,
                                   struct fake_text *out)
 {
-    print_minor(&p->gpus[pci_gpu(p, args[0])], args[2], true, out);
+    print_minor(&p->gpus[card_on_bus(p, args[0], args[1])], args[2], true, out);
     return 0;
 }
 
@@ -243,6 +268,86 @@ static int print_drm_version(const struct fake_profile *p, const uint32_t *args,
                              struct fake_text *out)
 {
     fake_text_add(out, "drm 1.1.0 20060810\n");
+    return 0;
+}
+
+static int numa_name(const struct fake_profile *p, const uint32_t *args, uint32_t i, char *buf,
+                     size_t size)
+{
+    if (i >= p->cpu_count)
+        return -ENOENT;
+    snprintf(buf, size, "node%u", i);
+    return 0;
+}
+
+/* CPU N stands for the CPUs of node N, with one cache: a client that counts a node's caches wants
+ * at least one, of the CPU whose APIC id begins the node. */
+static int numa_cpu_name(const struct fake_profile *p, const uint32_t *args, uint32_t i, char *buf,
+                         size_t size)
+{
+    if (i > 0)
+        return -ENOENT;
+    snprintf(buf, size, "cpu%u", args[0]);
+    return 0;
+}
+
+static int print_numa_cpus(const struct fake_profile *p, const uint32_t *args,
+                           struct fake_text *out)
+{
+    fake_text_add(out, "%u\n", args[0]);
+    return 0;
+}
+
+#define NUMA_FILE(name, text)                                                        \
+    static int print_numa_##name(const struct fake_profile *p, const uint32_t *args, \
+                                 struct fake_text *out)                              \
+    {                                                                                \
+        fake_text_add(out, text);                                                    \
+        return 0;                                                                    \
+    }
+
+NUMA_FILE(level, "1\n")
+NUMA_FILE(type, "Data\n")
+NUMA_FILE(size, "32K\n")
+NUMA_FILE(line, "64\n")
+NUMA_FILE(ways, "8\n")
+NUMA_FILE(partition, "1\n")
+
+static int print_numa_map(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
+{
+    fake_text_add(out, "%x\n", 1u << args[0]);
+    return 0;
+}
+
+static int print_numa_memory(const struct fake_profile *p, const uint32_t *args,
+                             struct fake_text *out)
+{
+    unsigned long long kib = p->cpus[args[0]].ram >> 10;
+
+    fake_text_add(out, "Node %u MemTotal:       %llu kB\nNode %u MemFree:        %llu kB\n",
+                  args[0], kib, args[0], kib);
+    return 0;
+}
+
+/* The driver's module, which clients look for before they look for devices. */
+static int print_module_size(const struct fake_profile *p, const uint32_t *args,
+                             struct fake_text *out)
+{
+    fake_text_add(out, "12582912\n");
+    return 0;
+}
+
+static int print_module_state(const struct fake_profile *p, const uint32_t *args,
+                              struct fake_text *out)
+{
+    fake_text_add(out, "live\n");
+    return 0;
+}
+
+static int print_module_users(const struct fake_profile *p, const uint32_t *args,
+                              struct fake_text *out)
+{
+    fake_text_add(out, "0\n");
     return 0;
 }
 
@@ -284,6 +389,12 @@ static void device_path(const struct fake_profile *p, int g, struct fake_text *o
 
 static int to_device(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
 {
+    device_path(p, card_on_bus(p, args[0], args[1]), out);
+    return 0;
+}
+
+static int bus_to_device(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
+{
     device_path(p, pci_gpu(p, args[0]), out);
     return 0;
 }
@@ -320,6 +431,7 @@ TARGET(kfd_class, "/sys/class/kfd")
 TARGET(kfd_device, "/sys/devices/virtual/kfd/kfd")
 TARGET(driver, "/sys/bus/pci/drivers/amdgpu")
 
+#define NUMA_CACHE "/sys/devices/system/node/#/#/cache/index0"
 #define PCI "/sys/devices/#/#"
 #define XCP "/sys/devices/platform/#"
 #define KFD "/sys/devices/virtual/kfd/kfd"
@@ -336,12 +448,31 @@ const struct fake_sysfs_row fake_device_rows[] = {
     {KFD "/subsystem", NULL, NULL, to_kfd_class},
     {"/sys/class/kfd", NULL, NULL, NULL},
     {"/sys/class/kfd/kfd", NULL, NULL, to_kfd_device},
+    {"/sys/devices/system/node/#", numa_name, NULL, NULL},
+    {NUMA_CACHE "/level", NULL, print_numa_level, NULL},
+    {NUMA_CACHE "/type", NULL, print_numa_type, NULL},
+    {NUMA_CACHE "/size", NULL, print_numa_size, NULL},
+    {NUMA_CACHE "/coherency_line_size", NULL, print_numa_line, NULL},
+    {NUMA_CACHE "/ways_of_associativity", NULL, print_numa_ways, NULL},
+    {NUMA_CACHE "/physical_line_partition", NULL, print_numa_partition, NULL},
+    {NUMA_CACHE "/shared_cpu_list", NULL, print_numa_cpus, NULL},
+    {NUMA_CACHE "/shared_cpu_map", NULL, print_numa_map, NULL},
+    {"/sys/devices/system/node/#/#", numa_cpu_name, NULL, NULL},
+    {"/sys/devices/system/node/#/#/cache", NULL, NULL, NULL},
+    {NUMA_CACHE, NULL, NULL, NULL},
+    {"/sys/devices/system/node/#/cpulist", NULL, print_numa_cpus, NULL},
+    {"/sys/devices/system/node/#/meminfo", NULL, print_numa_memory, NULL},
+    {"/sys/module/amdgpu", NULL, NULL, NULL},
+    {"/sys/module/amdgpu/coresize", NULL, print_module_size, NULL},
+    {"/sys/module/amdgpu/initstate", NULL, print_module_state, NULL},
+    {"/sys/module/amdgpu/refcnt", NULL, print_module_users, NULL},
+    {"/sys/module/amdgpu/holders", NULL, NULL, NULL},
     {"/sys/class/drm", NULL, NULL, NULL},
     {"/sys/class/drm/version", NULL, print_drm_version, NULL},
     {"/sys/class/drm/#", any_minor_name, NULL, to_minor},
     {"/sys/dev/char/#", devnum_name, NULL, to_minor},
     {"/sys/dev/char/#", kfd_devnum_name, NULL, to_kfd_device},
-    {"/sys/bus/pci/devices/#", bus_slot_name, NULL, to_device},
+    {"/sys/bus/pci/devices/#", bus_slot_name, NULL, bus_to_device},
     {"/sys/devices/#", pci_root_name, NULL, NULL},
     {PCI, slot_name, NULL, NULL},
     {PCI "/vendor", NULL, print_vendor, NULL},

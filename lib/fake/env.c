@@ -98,7 +98,7 @@ static void leave_at_exit(struct fake *fake)
         atexit(leave_machines);
 }
 
-int fake_sys_from_env(const char *text, struct kfd_sys **out)
+int fake_from_env(const char *text, struct fake **out)
 {
     struct fake_options options = {.size = sizeof(options)};
     char name[NAME_SIZE + 16];
@@ -123,6 +123,16 @@ int fake_sys_from_env(const char *text, struct kfd_sys **out)
     if (err != 0)
         return err;
     leave_at_exit(fake);
-    *out = fake_sys(fake);
+    *out = fake;
     return 0;
+}
+
+int fake_sys_from_env(const char *text, struct kfd_sys **out)
+{
+    struct fake *fake;
+    int err = fake_from_env(text, &fake);
+
+    if (err == 0)
+        *out = fake_sys(fake);
+    return err;
 }

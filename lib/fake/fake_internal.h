@@ -150,6 +150,9 @@ extern const struct fake_handler fake_drm_handlers[256];
 /* fake_create; with a name, on a machine that every process of that name joins. */
 int fake_create_named(const struct fake_options *options, const char *name, struct fake **out);
 
+/* What fake_sys_from_env stands on. */
+int fake_from_env(const char *text, struct fake **out);
+
 /* The calling process, entered into the machine at its first call; NULL with -errno in err. */
 struct fake_process *fake_process_get(struct fake *fake, int *err);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_BYTES 512u
+#define PATH_BYTES FAKE_SYSFS_PATH
 #define NAME_BYTES 64u
 #define MAX_ARGS 4u
 #define MAX_LINKS 8u
@@ -112,9 +113,7 @@ static const struct fake_sysfs_row *find_exact(const struct fake_profile *p, con
     return NULL;
 }
 
-/* Copies path without repeated or trailing slashes and without "." components; ".." takes the
- * component before it away. */
-static int normalise(const char *path, char *out)
+int fake_sysfs_normalise(const char *path, char *out)
 {
     size_t len = 0;
 
@@ -150,7 +149,7 @@ static int resolve(const struct fake_profile *p, const char *path, bool follow_l
 {
     char next[PATH_BYTES];
 
-    if (normalise(path, out) != 0)
+    if (fake_sysfs_normalise(path, out) != 0)
         return -ENOENT;
     for (unsigned int links = 0; links < MAX_LINKS; links++) {
         bool again = false;
@@ -187,11 +186,12 @@ static const struct fake_sysfs_row *find(const struct fake_profile *p, const cha
 
 bool fake_sysfs_owns(const struct fake_profile *p, const char *path)
 {
-    static const char *const roots[] = {"/sys/class/kfd", "/sys/class/drm",
-                                        "/sys/devices/virtual/kfd", "/dev/dri", "/dev/kfd"};
+    static const char *const roots[] = {
+        "/sys/class/kfd",     "/sys/class/drm", "/sys/devices/virtual/kfd",
+        "/sys/module/amdgpu", "/dev/dri",       "/dev/kfd"};
     char real[PATH_BYTES];
 
-    if (normalise(path, real) != 0)
+    if (fake_sysfs_normalise(path, real) != 0)
         return false;
     for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
         size_t len = strlen(roots[i]);
@@ -403,4 +403,15 @@ int fake_sysfs_write_tree(const struct fake_profile *p, const char *root)
             return err;
     }
     return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    remove(path);
+    return 0;
+}
+
+void fake_sysfs_remove_tree(const char *root)
+{
+    nftw(root, remove_entry, 16, FTW_PHYS | FTW_DEPTH);
 }

@@ -48,6 +48,11 @@ extern const size_t fake_device_row_count;
 #define FAKE_KFD_MAJOR 235u
 #define FAKE_DRM_MAJOR 226u
 
+/* Copies an absolute path without repeated slashes, "." and "..", the latter by name. -ENOENT,
+ * -ENAMETOOLONG. */
+#define FAKE_SYSFS_PATH 512u
+int fake_sysfs_normalise(const char *path, char *out);
+
 /* Does the absolute path lie where the fake answers instead of the host? A folder that both fill
  * (/sys/dev/char) is the host's, what the fake has in it is its own. */
 bool fake_sysfs_owns(const struct fake_profile *profile, const char *path);
@@ -70,5 +75,6 @@ int fake_sysfs_readlink(const struct fake_profile *profile, const char *path, ch
 /* Writes the whole tree below the folder root, which exists: root/sys/..., root/dev/dri/... with
  * empty files for device nodes. -errno of the failing call. */
 int fake_sysfs_write_tree(const struct fake_profile *profile, const char *root);
+void fake_sysfs_remove_tree(const char *root);
 
 #endif

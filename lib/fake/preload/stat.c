@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* The families that ask about a file: stat, access, readlink, realpath. */
+#include "fake/preload/preload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fake/file.h"
+#include "fake/sysfs.h"
+
+#define NODE_DEVICE 5u /* where device nodes live: devtmpfs */
+#define PRIMARY_MINORS 128u
+
+/* Device number and presence of a node by its path; -ENOENT. */
+static int node_number(const struct fake *fake, const char *path, dev_t *dev, uint32_t *presence)
+{
+    unsigned int minor;
+    int gpu, end = 0;
+
+    if (strcmp(path, "/dev/kfd") == 0) {
+        *dev = makedev(FAKE_KFD_MAJOR, 0);
+        *presence = fake->profile->kfd_node;
+        return *presence == FAKE_MISSING ? -ENOENT : 0;
+    }
+    if (sscanf(path, "/dev/dri/renderD%u%n", &minor, &end) == 1 && path[end] == '\0') {
+        gpu = fake_profile_gpu_by_minor(fake->profile, minor);
+    } else if (sscanf(path, "/dev/dri/card%u%n", &minor, &end) == 1 && path[end] == '\0') {
+        gpu = fake_profile_gpu_by_minor(fake->profile, minor + PRIMARY_MINORS);
+    } else {
+        return -ENOENT;
+    }
+    if (gpu < 0 || fake->profile->gpus[gpu].render_node == FAKE_MISSING)
+        return -ENOENT;
+    *dev = makedev(FAKE_DRM_MAJOR, minor);
+    *presence = fake->profile->gpus[gpu].render_node;
+    return 0;
+}
+
+static void fill_stat(dev_t dev, uint32_t presence, struct stat64 *st)
+{
+    memset(st, 0, sizeof(*st));
+    st->st_dev = NODE_DEVICE;
+    st->st_ino = major(dev) * 1000u + minor(dev);
+    st->st_mode = S_IFCHR | (presence == FAKE_DENIED ? 0660 : 0666);
+    st->st_nlink = 1;
+    st->st_rdev = dev;
+    st->st_blksize = 4096;
+}
+
+static void fill_statx(dev_t dev, uint32_t presence, struct statx *stx)
+{
+    struct stat64 st;
+
+    fill_stat(dev, presence, &st);
+    memset(stx, 0, sizeof(*stx));
+    stx->stx_mask = STATX_BASIC_STATS;
+    stx->stx_blksize = 4096;
+    stx->stx_nlink = 1;
+    stx->stx_mode = (uint16_t)st.st_mode;
+    stx->stx_ino = st.st_ino;
+    stx->stx_rdev_major = major(dev);
+    stx->stx_rdev_minor = minor(dev);
+    stx->stx_dev_minor = NODE_DEVICE;
+}
+
+/* The device number of a marked descriptor that is a node; false for dma-bufs. */
+static bool number_of_fd(int fd, dev_t *dev)
+{
+    enum fake_file_kind kind = 0;
+    struct fake_file *file = NULL;
+    struct fake *fake = preload_fake();
+    struct fake_process *p;
+    bool node = false;
+    int err;
+
+    preload_enter();
+    p = fake != NULL ? fake_process_get(fake, &err) : NULL;
+    if (p != NULL) {
+        pthread_mutex_lock(&p->lock);
+        switch (fake_fd_look(fake, p, fd, &file, &kind)) {
+        case FAKE_FD_FILE:
+            node = true;
+            if (file->kind == FAKE_FILE_KFD)
+                *dev = makedev(FAKE_KFD_MAJOR, 0);
+            else
+                *dev = makedev(FAKE_DRM_MAJOR,
+                               fake->profile->gpus[file->gpu].render_minor -
+                                   (file->kind == FAKE_FILE_PRIMARY ? PRIMARY_MINORS : 0));
+            break;
+        case FAKE_FD_FOREIGN:
+            node = kind == FAKE_FILE_KFD;
+            *dev = makedev(FAKE_KFD_MAJOR, 0);
+            break;
+        default:
+            break;
+        }
+        pthread_mutex_unlock(&p->lock);
+    }
+    preload_leave();
+    return node;
+}
+
+/* Whether the call is about a descriptor itself, as fstat is. */
+static bool by_fd(int dirfd, const char *path, int flags)
+{
+    return dirfd >= 0 && (path == NULL || path[0] == '\0') && (flags & AT_EMPTY_PATH) &&
+           preload_marked(dirfd);
+}
+
+static int stat_at(int dirfd, const char *path, struct stat64 *st, int flags)
+{
+    const struct preload_real *real = preload_real();
+    char where[PRELOAD_PATH];
+    uint32_t presence;
+    dev_t dev;
+    int err;
+
+    if (by_fd(dirfd, path, flags) && number_of_fd(dirfd, &dev)) {
+        fill_stat(dev, FAKE_PRESENT, st);
+        return 0;
+    }
+    switch (preload_find(dirfd, path, where)) {
+    case PRELOAD_NODE:
+        err = node_number(preload_fake(), where, &dev, &presence);
+        if (err == 0)
+            fill_stat(dev, presence, st);
+        return preload_result(err);
+    case PRELOAD_TREE:
+        return real->fstatat64(AT_FDCWD, where, st, flags & AT_SYMLINK_NOFOLLOW);
+    default:
+        return real->fstatat64(dirfd, path, st, flags);
+    }
+}
+
+#define STAT(name, type)                                        \
+    PRELOAD_API int name(const char *path, struct type *st)     \
+    {                                                           \
+        return stat_at(AT_FDCWD, path, (struct stat64 *)st, 0); \
+    }
+#define LSTAT(name, type)                                                         \
+    PRELOAD_API int name(const char *path, struct type *st)                       \
+    {                                                                             \
+        return stat_at(AT_FDCWD, path, (struct stat64 *)st, AT_SYMLINK_NOFOLLOW); \
+    }
+#define FSTAT(name, type)                                           \
+    PRELOAD_API int name(int fd, struct type *st)                   \
+    {                                                               \
+        return stat_at(fd, "", (struct stat64 *)st, AT_EMPTY_PATH); \
+    }
+#define FSTATAT(name, type)                                                       \
+    PRELOAD_API int name(int dirfd, const char *path, struct type *st, int flags) \
+    {                                                                             \
+        return stat_at(dirfd, path, (struct stat64 *)st, flags);                  \
+    }
+
+STAT(stat, stat)
+STAT(stat64, stat64)
+LSTAT(lstat, stat)
+LSTAT(lstat64, stat64)
+FSTAT(fstat, stat)
+FSTAT(fstat64, stat64)
+FSTATAT(fstatat, stat)
+FSTATAT(fstatat64, stat64)
+
+/* What programs built before glibc 2.33 call. */
+#define OLD(name, now, args, type, ...)            \
+    int name(int version, __VA_ARGS__);            \
+    PRELOAD_API int name(int version, __VA_ARGS__) \
+    {                                              \
+        return now args;                           \
+    }
+
+OLD(__xstat, stat, (path, st), stat, const char *path, struct stat *st)
+OLD(__xstat64, stat64, (path, st), stat64, const char *path, struct stat64 *st)
+OLD(__lxstat, lstat, (path, st), stat, const char *path, struct stat *st)
+OLD(__lxstat64, lstat64, (path, st), stat64, const char *path, struct stat64 *st)
+OLD(__fxstat, fstat, (fd, st), stat, int fd, struct stat *st)
+OLD(__fxstat64, fstat64, (fd, st), stat64, int fd, struct stat64 *st)
+OLD(__fxstatat, fstatat, (fd, path, st, flags), stat, int fd, const char *path, struct stat *st,
+    int flags)
+OLD(__fxstatat64, fstatat64, (fd, path, st, flags), stat64, int fd, const char *path,
+    struct stat64 *st, int flags)
+
+PRELOAD_API int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
+                      struct statx *restrict stx)
+{
+    const struct preload_real *real = preload_real();
+    char where[PRELOAD_PATH];
+    uint32_t presence;
+    dev_t dev;
+    int err;
+
+    if (by_fd(dirfd, path, flags) && number_of_fd(dirfd, &dev)) {
+        fill_statx(dev, FAKE_PRESENT, stx);
+        return 0;
+    }
+    switch (preload_find(dirfd, path, where)) {
+    case PRELOAD_NODE:
+        err = node_number(preload_fake(), where, &dev, &presence);
+        if (err == 0)
+            fill_statx(dev, presence, stx);
+        return preload_result(err);
+    case PRELOAD_TREE:
+        return real->statx(AT_FDCWD, where, flags, mask, stx);
+    default:
+        return real->statx(dirfd, path, flags, mask, stx);
+    }
+}
+
+static int access_at(int dirfd, const char *path, int mode, int flags)
+{
+    char where[PRELOAD_PATH];
+    uint32_t presence;
+    dev_t dev;
+    int err;
+
+    switch (preload_find(dirfd, path, where)) {
+    case PRELOAD_NODE:
+        err = node_number(preload_fake(), where, &dev, &presence);
+        if (err == 0 && (mode & X_OK || (presence == FAKE_DENIED && mode != F_OK)))
+            err = -EACCES;
+        return preload_result(err);
+    case PRELOAD_TREE:
+        if (mode & W_OK)
+            return preload_result(-EACCES);
+        return preload_real()->faccessat(AT_FDCWD, where, mode, flags);
+    default:
+        return preload_real()->faccessat(dirfd, path, mode, flags);
+    }
+}
+
+PRELOAD_API int access(const char *path, int mode)
+{
+    return access_at(AT_FDCWD, path, mode, 0);
+}
+
+PRELOAD_API int eaccess(const char *path, int mode)
+{
+    return access_at(AT_FDCWD, path, mode, AT_EACCESS);
+}
+
+PRELOAD_API int euidaccess(const char *path, int mode)
+{
+    return access_at(AT_FDCWD, path, mode, AT_EACCESS);
+}
+
+PRELOAD_API int faccessat(int dirfd, const char *path, int mode, int flags)
+{
+    return access_at(dirfd, path, mode, flags);
+}
+
+/* "/proc/self/fd/N" of a node names the node. */
+static bool node_behind(const char *path, char *out, size_t size)
+{
+    dev_t dev;
+    int fd, end = 0;
+
+    if (sscanf(path, "/proc/self/fd/%d%n", &fd, &end) != 1 || path[end] != '\0' ||
+        !preload_marked(fd) || !number_of_fd(fd, &dev))
+        return false;
+    if (major(dev) == FAKE_KFD_MAJOR)
+        snprintf(out, size, "/dev/kfd");
+    else
+        snprintf(out, size, minor(dev) >= PRIMARY_MINORS ? "/dev/dri/renderD%u" : "/dev/dri/card%u",
+                 minor(dev));
+    return true;
+}
+
+static ssize_t readlink_at(int dirfd, const char *path, char *buf, size_t size)
+{
+    char where[PRELOAD_PATH];
+    size_t len;
+
+    if (path != NULL && strncmp(path, "/proc/self/fd/", 14) == 0 &&
+        node_behind(path, where, sizeof(where))) {
+        len = strlen(where) < size ? strlen(where) : size;
+        memcpy(buf, where, len);
+        return (ssize_t)len;
+    }
+    switch (preload_find(dirfd, path, where)) {
+    case PRELOAD_NODE:
+        return preload_result(-EINVAL);
+    case PRELOAD_TREE:
+        return preload_real()->readlinkat(AT_FDCWD, where, buf, size);
+    default:
+        return preload_real()->readlinkat(dirfd, path, buf, size);
+    }
+}
+
+ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room);
+ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t size, size_t room);
+char *__realpath_chk(const char *path, char *out, size_t room);
+
+PRELOAD_API ssize_t readlink(const char *path, char *buf, size_t size)
+{
+    return readlink_at(AT_FDCWD, path, buf, size);
+}
+
+PRELOAD_API ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t size)
+{
+    return readlink_at(dirfd, path, buf, size);
+}
+
+PRELOAD_API ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room)
+{
+    return readlink_at(AT_FDCWD, path, buf, size < room ? size : room);
+}
+
+PRELOAD_API ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t size,
+                                     size_t room)
+{
+    return readlink_at(dirfd, path, buf, size < room ? size : room);
+}
+
+PRELOAD_API char *realpath(const char *path, char *out)
+{
+    const struct preload_real *real = preload_real();
+    char where[PRELOAD_PATH], full[PATH_MAX];
+    enum preload_where kind = preload_find(AT_FDCWD, path, where);
+    const char *root;
+    uint32_t presence;
+    dev_t dev;
+    int err;
+
+    if (kind == PRELOAD_HOST)
+        return real->realpath(path, out);
+    if (kind == PRELOAD_NODE) {
+        err = node_number(preload_fake(), where, &dev, &presence);
+        if (err != 0) {
+            errno = -err;
+            return NULL;
+        }
+        strcpy(full, where);
+    } else {
+        root = preload_root();
+        if (real->realpath(where, full) == NULL)
+            return NULL;
+        if (strncmp(full, root, strlen(root)) == 0)
+            memmove(full, full + strlen(root), strlen(full) - strlen(root) + 1);
+    }
+    return out != NULL ? strcpy(out, full) : strdup(full);
+}
+
+PRELOAD_API char *__realpath_chk(const char *path, char *out, size_t room)
+{
+    return realpath(path, out);
+}
+
+PRELOAD_API char *canonicalize_file_name(const char *path)
+{
+    return realpath(path, NULL);
+}
