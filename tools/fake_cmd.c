@@ -2,28 +2,111 @@
 /* kfdirect fake: runs a program on a fake machine. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tool.h"
 
+#define PRELOAD_NAME "libkfdirect-fake-preload.so"
+
 static int usage(FILE *out, int code)
 {
-    fprintf(out, "usage: kfdirect fake [--machine NAME] [--kernel VERSION] -- PROGRAM [ARGUMENTS]\n"
-                 "\n"
-                 "Runs a program that is linked with libkfdirect on a fake machine\n"
-                 "(default mi300x:8).\n");
+    fprintf(out,
+            "usage: kfdirect fake [--machine NAME] [--kernel VERSION] [--strict] [--log FILE]\n"
+            "                     -- PROGRAM [ARGUMENTS]\n"
+            "\n"
+            "Runs a program on a fake machine (default mi300x:8), whether it is linked with\n"
+            "libkfdirect or opens the devices itself.\n");
     return code;
+}
+
+/* Where the preload library is, seen from this program: in the build directory or installed. */
+static bool find_preload(char *out)
+{
+    static const char *const places[] = {"../lib/fake/preload", KFDIRECT_PRELOAD_FROM_BIN};
+    char self[PATH_MAX], path[PATH_MAX + 128];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    slash = strrchr(self, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s/" PRELOAD_NAME, self, places[i]);
+        if (realpath(path, out) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* First of all that is preloaded, so that nothing else sees a device open. */
+static int set_preload(void)
+{
+    const char *others = getenv("LD_PRELOAD");
+    char path[PATH_MAX], *all;
+    int err;
+
+    if (!find_preload(path)) {
+        fprintf(stderr, "kfdirect: " PRELOAD_NAME " is not here: only programs linked with "
+                        "libkfdirect see the fake machine\n");
+        return 0;
+    }
+    if (others == NULL || others[0] == '\0')
+        return setenv("LD_PRELOAD", path, 1);
+    if (asprintf(&all, "%s:%s", path, others) < 0)
+        return -1;
+    err = setenv("LD_PRELOAD", all, 1);
+    free(all);
+    return err;
+}
+
+/* The program may change its directory before it opens its first device. */
+static int set_log(const char *name)
+{
+    char *cwd, *path;
+    int err;
+
+    if (name[0] == '/')
+        return setenv("KFDIRECT_FAKE_LOG", name, 1);
+    cwd = getcwd(NULL, 0);
+    if (cwd == NULL)
+        return -1;
+    err = asprintf(&path, "%s/%s", cwd, name) < 0 ? -1 : 0;
+    free(cwd);
+    if (err != 0)
+        return -1;
+    err = setenv("KFDIRECT_FAKE_LOG", path, 1);
+    free(path);
+    return err;
+}
+
+static int set_machine(const char *machine, bool strict)
+{
+    char *spec;
+    int err;
+
+    if (asprintf(&spec, "%s%s", machine, strict ? ",strict" : "") < 0)
+        return -1;
+    err = setenv("KFDIRECT_FAKE", spec, 1);
+    free(spec);
+    return err;
 }
 
 int fake_cmd(int argc, char **argv)
 {
-    static const struct option options[] = {{"machine", required_argument, NULL, 'm'},
-                                            {"kernel", required_argument, NULL, 'k'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    const char *machine = "mi300x:8", *kernel = NULL;
+    static const struct option options[] = {
+        {"machine", required_argument, NULL, 'm'}, {"kernel", required_argument, NULL, 'k'},
+        {"strict", no_argument, NULL, 's'},        {"log", required_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},          {0}};
+    const char *machine = "mi300x:8", *kernel = NULL, *log = NULL;
+    bool strict = false;
     int opt;
 
     while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
@@ -31,13 +114,17 @@ int fake_cmd(int argc, char **argv)
             machine = optarg;
         else if (opt == 'k')
             kernel = optarg;
+        else if (opt == 's')
+            strict = true;
+        else if (opt == 'l')
+            log = optarg;
         else
             return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
     }
     if (optind >= argc)
         return usage(stderr, TOOL_USAGE);
-    if (setenv("KFDIRECT_FAKE", machine, 1) ||
-        (kernel && setenv("KFDIRECT_FAKE_KERNEL", kernel, 1))) {
+    if (set_machine(machine, strict) || (kernel && setenv("KFDIRECT_FAKE_KERNEL", kernel, 1)) ||
+        (log && set_log(log)) || set_preload()) {
         fprintf(stderr, "kfdirect: %s\n", strerror(errno));
         return TOOL_FAILED;
     }

@@ -128,12 +128,13 @@ enum preload_where preload_find(int dirfd, const char *path, char *out)
     const char *root;
     struct fake *fake;
 
-    if (path == NULL || preload_inside() || !absolute(dirfd, path, full) || !candidate(full)) {
+    if (path == NULL || preload_inside() || !absolute(dirfd, path, full) ||
+        fake_sysfs_normalise(full, clean) != 0 || !(candidate(full) || candidate(clean))) {
         errno = saved;
         return PRELOAD_HOST;
     }
     fake = preload_fake();
-    if (fake != NULL && fake_sysfs_normalise(full, clean) == 0) {
+    if (fake != NULL) {
         if (is_node(clean)) {
             strcpy(out, clean);
             where = PRELOAD_NODE;

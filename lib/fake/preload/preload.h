@@ -58,6 +58,10 @@
     X(int, fstatat64, (int, const char *, struct stat64 *, int))                    \
     X(int, statx, (int, const char *, int, unsigned int, struct statx *))           \
     X(int, faccessat, (int, const char *, int, int))                                \
+    X(ssize_t, getxattr, (const char *, const char *, void *, size_t))              \
+    X(ssize_t, lgetxattr, (const char *, const char *, void *, size_t))             \
+    X(ssize_t, listxattr, (const char *, char *, size_t))                           \
+    X(ssize_t, llistxattr, (const char *, char *, size_t))                          \
     X(ssize_t, readlinkat, (int, const char *, char *, size_t))                     \
     X(char *, realpath, (const char *, char *))                                     \
     X(ssize_t, recvmsg, (int, struct msghdr *, int))                                \

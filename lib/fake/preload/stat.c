@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fake/file.h"
@@ -354,4 +355,34 @@ PRELOAD_API char *__realpath_chk(const char *path, char *out, size_t room)
 PRELOAD_API char *canonicalize_file_name(const char *path)
 {
     return realpath(path, NULL);
+}
+
+/* Extended attributes: neither the nodes nor the tree have any. */
+static bool has_none(const char *path)
+{
+    char where[PRELOAD_PATH];
+
+    return preload_find(AT_FDCWD, path, where) != PRELOAD_HOST;
+}
+
+PRELOAD_API ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+{
+    return has_none(path) ? preload_result(-ENODATA)
+                          : preload_real()->getxattr(path, name, value, size);
+}
+
+PRELOAD_API ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+    return has_none(path) ? preload_result(-ENODATA)
+                          : preload_real()->lgetxattr(path, name, value, size);
+}
+
+PRELOAD_API ssize_t listxattr(const char *path, char *list, size_t size)
+{
+    return has_none(path) ? 0 : preload_real()->listxattr(path, list, size);
+}
+
+PRELOAD_API ssize_t llistxattr(const char *path, char *list, size_t size)
+{
+    return has_none(path) ? 0 : preload_real()->llistxattr(path, list, size);
 }

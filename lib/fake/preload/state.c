@@ -16,6 +16,7 @@
 #define FAKE_TREE_NAME "tree"
 /* Descriptors from here on are looked at each time. */
 #define MARKS 65536u
+#define SAID_VARIABLE "KFDIRECT_FAKE_SAID"
 
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
@@ -58,6 +59,16 @@ static struct kfd_sys *with_log(struct kfd_sys *next)
     return kfd_sys_trace_new(next, f, &traced) == 0 ? traced : next;
 }
 
+/* Once for a program and all that it starts. */
+static void announce(const char *spec, const struct fake *made)
+{
+    if (getenv(SAID_VARIABLE) != NULL)
+        return;
+    fprintf(stderr, "kfdirect: the fake machine %s on kernel %s stands in for the real device\n",
+            spec, made->profile->kernel.name);
+    setenv(SAID_VARIABLE, "1", 1);
+}
+
 static void make_fake(void)
 {
     const char *spec = secure_getenv("KFDIRECT_FAKE");
@@ -70,8 +81,7 @@ static void make_fake(void)
         return;
     }
     sys = with_log(fake_sys(made));
-    fprintf(stderr, "kfdirect: the fake machine %s on kernel %s stands in for the real device\n",
-            spec, made->profile->kernel.name);
+    announce(spec, made);
     atomic_store(&fake, made);
 }
 
