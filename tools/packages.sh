@@ -8,6 +8,7 @@ packages_lint="git clang-format clang-tidy cppcheck mandoc"
 packages_strangers="libhsakmt-dev libhsa-runtime64-1 rocminfo hwloc valgrind"
 packages_vm="qemu-system-x86 busybox-static kmod cpio xz-utils make python3 util-linux"
 packages_hip="libamdhip64-dev"
+packages_aarch64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 packages_bare="debootstrap"
 
 # Prints those of the packages "$@" that are not installed.

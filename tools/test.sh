@@ -219,6 +219,16 @@ lint_db=
 [ "$mode" = quick ] || lint_db=$work/clang
 counted "lint" tools/lint.sh $lint_db
 
+if [ "$mode" != quick ]; then
+    say "aarch64"
+    # shellcheck disable=SC2086
+    if why=$(packages_need $packages_aarch64 2>&1); then
+        step "compile for aarch64" tools/aarch64.sh
+    else
+        skip "compile for aarch64" "$why"
+    fi
+fi
+
 [ "$mode" = quick ] || vm_ground
 if [ "$mode" = long ]; then
     step "bare machine" tools/bare.sh
