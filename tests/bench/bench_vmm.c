@@ -71,6 +71,11 @@ static int pass_open(struct kfd_sys *sys, const char *path, int flags)
     return next_of(sys)->ops->open_path(next_of(sys), path, flags);
 }
 
+static int pass_close(struct kfd_sys *sys, int fd)
+{
+    return next_of(sys)->ops->close_fd(next_of(sys), fd);
+}
+
 static int pass_request(struct kfd_sys *sys, int fd, unsigned long request, void *arg)
 {
     return next_of(sys)->ops->request(next_of(sys), fd, request, arg);
@@ -166,7 +171,7 @@ int main(int argc, char **argv)
         .size = sizeof(options), .machine = "mi300x:1", .kernel = "6.12"};
     uint64_t most = bench_most(argc, argv);
     struct yes yes = {.ops = {.open_path = pass_open,
-                              .close_fd = yes_close,
+                              .close_fd = pass_close,
                               .request = pass_request,
                               .map_pages = pass_map,
                               .unmap_pages = pass_unmap,
@@ -184,9 +189,13 @@ int main(int argc, char **argv)
     check(kfd_open(&yes.sys, &kfd));
     check(vmm_open(kfd, NULL, &vmm));
     yes.ops.request = yes_request;
+    yes.ops.close_fd = yes_close;
     for (size_t i = 0; i < BENCH_SIZES && bench_sizes[i] <= most; i++)
         run(vmm, bench_sizes[i]);
     vmm_close(vmm);
+    yes.ops.request = pass_request;
+    yes.ops.close_fd = pass_close;
+    kfd_close(kfd);
     fake_destroy(fake);
     return 0;
 }
