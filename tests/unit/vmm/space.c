@@ -1,65 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "space_rig.h"
+
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "vmm/memory.h"
-#include "vmm/space.h"
-
-#include "pages.h"
 #include "random.h"
-
-#define PAGE 4096u
-#define MIB ((uint64_t)1 << 20)
-#define GIB ((uint64_t)1 << 30)
-#define TIB ((uint64_t)1 << 40)
-#define TOP ((uint64_t)1 << 47)
-
-static struct pages pages;
-static struct vmm_space space; /* the nodes in it outlive each test: they are static */
-
-static int setup(void **state)
-{
-    pages = pages_start();
-    return vmm_space_init(&space, &pages.sys, 16 * MIB, TOP, PAGE);
-}
-
-static int teardown(void **state)
-{
-    vmm_memory_fail_after(UINT64_MAX);
-    pages.fail_map_after = UINT64_MAX;
-    pages.fail_unmap = false;
-    vmm_space_fini(&space);
-    assert_int_equal(vmm_space_arenas(&space), 0);
-    return 0;
-}
-
-static uint64_t reserve(struct vmm_space_node *n, uint64_t size, uint64_t align, uint64_t hint)
-{
-    assert_int_equal(vmm_space_reserve(&space, size, align, hint, n), 0);
-    assert_int_equal(vmm_space_validate(&space), 0);
-    assert_int_equal(n->size, size);
-    assert_int_equal(n->base % PAGE, 0);
-    assert_true(n->base >= space.low && n->base + n->size <= space.high);
-    if (align)
-        assert_int_equal(n->base & (align - 1), 0);
-    if (size >= 2 * MIB)
-        assert_int_equal(n->base % (2 * MIB), 0);
-    return n->base;
-}
-
-static void release(struct vmm_space_node *n)
-{
-    vmm_space_free(&space, n);
-    assert_int_equal(vmm_space_validate(&space), 0);
-}
 
 /* Whether nobody has mapped anything there. */
 static bool is_unmapped(uint64_t base, uint64_t size)
@@ -71,19 +15,6 @@ static bool is_unmapped(uint64_t base, uint64_t size)
         return false;
     munmap(p, size);
     return (uint64_t)(uintptr_t)p == base;
-}
-
-/* Unused address space far from where the kernel puts the next mappings. Sanitizers leave little of
- * it, hence the size is the caller's. */
-static uint64_t quiet_range(uint64_t size)
-{
-    void *p = mmap(NULL, 3 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    uint64_t base;
-
-    assert_true(p != MAP_FAILED);
-    munmap(p, 3 * size);
-    base = (uint64_t)(uintptr_t)p + size;
-    return (base + 2 * MIB - 1) & ~(2 * MIB - 1);
 }
 
 static size_t count_lines(const char *path)
@@ -305,17 +236,6 @@ static void test_ranges_that_stay_for_a_failed_munmap_are_one_arena(void **state
     release(&a);
     assert_int_equal(vmm_space_arenas(&space), 1);
     assert_int_equal(reserve(&b, 8 * MIB, 0, 0), hint);
-}
-
-/* Restricts the space to `size` bytes of address space of its own, with small steps. */
-static uint64_t restrict_space(uint64_t size, uint64_t step)
-{
-    uint64_t base = quiet_range(size);
-
-    vmm_space_fini(&space);
-    assert_int_equal(vmm_space_init(&space, &pages.sys, base, base + size, PAGE), 0);
-    space.step = step;
-    return base;
 }
 
 static void test_hint_over_the_end_of_an_arena(void **state)
@@ -641,125 +561,6 @@ static void test_every_failure_of_heap_or_mmap_changes_nothing(void **state)
     assert_true(heap_failures >= 3 && map_failures >= 2);
 }
 
-/*
- * Random against a page map of a small aperture, in which everything is either free, reserved or
- * somebody else's. -ENOMEM must mean that no place is left, and a hint that is free and aligned
- * must be taken.
- */
-#define CELL (512u << 10)
-#define CELLS 256u
-
-static uint8_t cell[CELLS]; /* 0 free, 1 reserved, 2 foreign */
-
-static bool cells_free(uint64_t first, uint64_t n)
-{
-    for (uint64_t i = first; i < first + n; i++)
-        if (i >= CELLS || cell[i])
-            return false;
-    return true;
-}
-
-static uint64_t effective_align(uint64_t size, uint64_t align)
-{
-    align = align < PAGE ? PAGE : align;
-    return size >= 2 * MIB && align < 2 * MIB ? 2 * MIB : align;
-}
-
-static void run_random(struct random *r, uint64_t base, bool foreign)
-{
-    enum {
-        STEPS = 6000,
-        MAX = 128
-    };
-    static struct vmm_space_node n[MAX];
-    size_t live[MAX], count = 0, unused[MAX];
-    uint64_t exhausted = 0, hints_taken = 0;
-
-    for (size_t i = 0; i < MAX; i++)
-        unused[i] = i;
-    for (int step = 0; step < STEPS; step++) {
-        bool full = (step / 500) % 2;
-        uint64_t cells = 1 + random_below(r, random_below(r, 4) ? 8 : 40);
-        uint64_t size = cells * CELL, align = random_below(r, 2) ? 0 : MIB << random_below(r, 6);
-        uint64_t hint_cell = random_below(r, CELLS);
-        uint64_t hint = random_below(r, 3) ? 0 : base + hint_cell * CELL;
-        bool hint_good = hint && hint % effective_align(size, align) == 0 &&
-                         hint_cell + cells <= CELLS && cells_free(hint_cell, cells);
-
-        if (count && (count == MAX || random_below(r, 10) < (full ? 7 : 3))) {
-            size_t k = random_below(r, count), slot = live[k];
-
-            memset(&cell[(n[slot].base - base) / CELL], 0, n[slot].size / CELL);
-            vmm_space_free(&space, &n[slot]);
-            live[k] = live[--count];
-            unused[MAX - 1 - count] = slot;
-        } else {
-            size_t slot = unused[MAX - 1 - count];
-            int err = vmm_space_reserve(&space, size, align, hint, &n[slot]);
-
-            if (!err) {
-                uint64_t first = (n[slot].base - base) / CELL;
-
-                assert_true(n[slot].base >= base && n[slot].base % CELL == 0);
-                assert_int_equal(n[slot].base % effective_align(size, align), 0);
-                assert_true(cells_free(first, cells));
-                if (hint_good)
-                    assert_int_equal(n[slot].base, hint);
-                hints_taken += hint_good;
-                memset(&cell[first], 1, cells);
-                live[count++] = slot;
-            } else {
-                assert_int_equal(err, -ENOMEM);
-                exhausted++;
-                assert_false(hint_good);
-                for (uint64_t i = 0; i + cells <= CELLS && !foreign; i++)
-                    assert_false((base + i * CELL) % effective_align(size, align) == 0 &&
-                                 cells_free(i, cells));
-            }
-        }
-        assert_int_equal(vmm_space_validate(&space), 0);
-    }
-    assert_true(exhausted > 20 && hints_taken > 20);
-    while (count)
-        vmm_space_free(&space, &n[live[--count]]);
-    assert_int_equal(vmm_space_validate(&space), 0);
-}
-
-static void test_random_against_page_map(void **state)
-{
-    uint64_t base = restrict_space(CELLS * CELL, 8 * MIB);
-    struct random r = random_start("space");
-
-    memset(cell, 0, sizeof(cell));
-    run_random(&r, base, false);
-}
-
-static void test_random_among_mappings_of_others(void **state)
-{
-    uint64_t base = restrict_space(CELLS * CELL, 8 * MIB);
-    struct random r = random_start("space among others");
-
-    memset(cell, 0, sizeof(cell));
-    for (size_t i = 0; i < 12; i++) {
-        uint64_t k = random_below(&r, CELLS);
-        char *p = mmap((void *)(uintptr_t)(base + k * CELL), CELL, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-
-        assert_true(p != MAP_FAILED);
-        p[0] = (char)k;
-        cell[k] = 2;
-    }
-    run_random(&r, base, true);
-    for (size_t k = 0; k < CELLS; k++) {
-        char *p = (char *)(uintptr_t)(base + k * CELL);
-
-        if (cell[k] != 2)
-            continue;
-        assert_int_equal(*p, (char)k);
-        munmap(p, CELL);
-    }
-}
-
 static void test_validate_sees_damage(void **state)
 {
     static struct vmm_space_node a, b;
@@ -782,8 +583,6 @@ static void test_validate_sees_damage(void **state)
     space.high = TOP;
     assert_int_equal(vmm_space_validate(&space), 0);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
@@ -817,8 +616,6 @@ int main(void)
         TEST(test_limited_address_space),
         TEST(test_reserving_is_not_charged_as_memory),
         TEST(test_every_failure_of_heap_or_mmap_changes_nothing),
-        TEST(test_random_against_page_map),
-        TEST(test_random_among_mappings_of_others),
         TEST(test_validate_sees_damage),
     };
 
