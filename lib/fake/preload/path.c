@@ -29,7 +29,7 @@ static bool candidate(const char *path)
         "/sys/devices/virtual/kfd",
         "/sys/devices/pci",
         "/sys/devices/platform/amdgpu_xcp_",
-        "/sys/bus/pci/devices/",
+        "/sys/bus/pci/devices",
         "/sys/devices/system/node/node",
         "/proc/modules",
         "/proc/cpuinfo",
@@ -114,6 +114,12 @@ static bool is_host_numa_node(const char *path)
     return preload_real()->faccessat(AT_FDCWD, folder, F_OK, 0) == 0;
 }
 
+/* Folders of the host's whose listing in the tree has the host's entries too. */
+static bool is_common_folder(const char *path)
+{
+    return strcmp(path, "/sys/bus/pci/devices") == 0;
+}
+
 static bool is_node(const char *path)
 {
     return strcmp(path, "/dev/kfd") == 0 ||
@@ -138,7 +144,7 @@ enum preload_where preload_find(int dirfd, const char *path, char *out)
         if (is_node(clean)) {
             strcpy(out, clean);
             where = PRELOAD_NODE;
-        } else if (begins(clean, "/proc/") ||
+        } else if (begins(clean, "/proc/") || is_common_folder(clean) ||
                    (!is_host_numa_node(clean) && fake_sysfs_owns(fake->profile, clean))) {
             root = preload_root();
             if (root != NULL && strlen(root) + strlen(full) < PRELOAD_PATH) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #define FAKE_TREE_NAME "tree"
 /* Descriptors from here on are looked at each time. */
 #define MARKS 65536u
+#define HOST_PCI "/sys/bus/pci/devices"
 #define SAID_VARIABLE "KFDIRECT_FAKE_SAID"
 
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -185,6 +187,33 @@ static int write_modules(const char *dir)
     return err;
 }
 
+/* The folder of all PCI functions lists the host's as well, as links to where they are. */
+static int write_pci_functions(const char *dir)
+{
+    char path[sizeof(root) + NAME_MAX + 32], to[NAME_MAX + 32];
+    DIR *host = opendir(HOST_PCI);
+    struct dirent *e;
+    int err = 0;
+
+    /* A machine without cards has no such folder. */
+    for (size_t n = 4; err == 0 && n <= sizeof(HOST_PCI) - 1; n++) {
+        if (HOST_PCI[n] != '/' && HOST_PCI[n] != '\0')
+            continue;
+        snprintf(path, sizeof(path), "%s%.*s", dir, (int)n, HOST_PCI);
+        err = mkdir(path, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+    }
+    while (host != NULL && err == 0 && (e = readdir(host)) != NULL) {
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(to, sizeof(to), HOST_PCI "/%s", e->d_name);
+        snprintf(path, sizeof(path), "%s%s", dir, to);
+        err = symlink(to, path) == 0 || errno == EEXIST ? 0 : -errno;
+    }
+    if (host != NULL)
+        closedir(host);
+    return err;
+}
+
 /* Written aside and put in place as a whole: another process may want it at the same time. */
 static void make_root(void)
 {
@@ -204,6 +233,8 @@ static void make_root(void)
     err = mkdir(fresh, 0755) == 0 ? 0 : -errno;
     if (err == 0)
         err = fake_sysfs_write_tree(f->profile, fresh);
+    if (err == 0)
+        err = write_pci_functions(fresh);
     if (err == 0)
         err = write_modules(fresh);
     if (err == 0)
