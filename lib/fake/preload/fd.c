@@ -147,8 +147,9 @@ static void forget(void *addr, size_t size)
     struct fake *fake = preload_fake_if_made();
     struct fake_process *p;
 
+    /* At its end the program leaves the machine with the process lock held. */
     if (fake == NULL || !fake->profile->kernel.svm || preload_inside() ||
-        !preload_is_own_process(fake))
+        atomic_load(&fake->ended) || !preload_is_own_process(fake))
         return;
     p = atomic_load(&fake->process);
     preload_enter();
