@@ -6,12 +6,12 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fake/handle.h"
+#include "fake/node_mmap.h"
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
@@ -47,8 +47,8 @@ struct fake_events {
     struct event **signals, **others;
     uint32_t signal_top, other_top; /* sizes of the arrays */
     uint32_t slots;                 /* signal ids below it may be given out */
-    void *page;            /* the kernel's own signal page, unless the process brought one */
-    _Atomic uint32_t wake; /* futex: changes with every activation */
+    struct fake_pages page; /* the kernel's own signal page, unless the process brought one */
+    _Atomic uint32_t wake;  /* futex: changes with every activation */
 };
 
 static struct fake_events *events_of(struct fake_process *p)
@@ -103,23 +103,21 @@ static int place(struct event ***array, uint32_t *top, uint32_t first, uint32_t 
 }
 
 /* The kernel makes the page with the first signal event if the process brought none. */
-static int make_page(struct fake_events *e)
+static int make_page(struct fake *fake, struct fake_events *e)
 {
+    int err;
+
     if (e->slots != 0)
         return 0;
-    e->page =
-        mmap(NULL, FAKE_EVENT_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (e->page == MAP_FAILED) {
-        e->page = NULL;
-        return -ENOMEM;
-    }
-    madvise(e->page, FAKE_EVENT_PAGE_SIZE, MADV_DONTFORK);
-    memset(e->page, 0xff, FAKE_EVENT_PAGE_SIZE);
+    err = fake_pages_make(fake, &e->page, FAKE_EVENT_PAGE_SIZE);
+    if (err != 0)
+        return err;
+    memset(e->page.at, 0xff, FAKE_EVENT_PAGE_SIZE);
     e->slots = EARLY_SLOTS;
     return 0;
 }
 
-static int add(struct fake_events *e, struct event *ev)
+static int add(struct fake *fake, struct fake_events *e, struct event *ev)
 {
     int err;
 
@@ -128,7 +126,7 @@ static int add(struct fake_events *e, struct event *ev)
         ev->id += FIRST_OTHER_ID;
         return err;
     }
-    err = make_page(e);
+    err = make_page(fake, e);
     return err != 0 ? err
                     : place(&e->signals, &e->signal_top, FIRST_SIGNAL_ID, e->slots, ev, &ev->id);
 }
@@ -142,7 +140,7 @@ static int bring_page(struct fake_call *call, struct fake_events *e, uint64_t va
     struct fake_handle *h;
     int gpu, err;
 
-    if (e->page != NULL || p->event_page != 0)
+    if (e->page.at != NULL || p->event_page != 0)
         return -EINVAL;
     h = fake_handle_get(call->fake, p, value, &gpu);
     if (gpu < 0)
@@ -181,7 +179,7 @@ int fake_kfd_create_event(struct fake_call *call, void *arg)
     ev->auto_reset = a->auto_reset != 0;
     ev->age = 1;
     pthread_mutex_lock(&e->lock);
-    err = add(e, ev);
+    err = add(call->fake, e, ev);
     pthread_mutex_unlock(&e->lock);
     if (err != 0) {
         free(ev);
@@ -468,19 +466,19 @@ static unsigned int order(size_t size)
     return n;
 }
 
-int fake_events_page(struct fake_process *p, size_t size, void **page)
+int fake_events_page(struct fake_process *p, size_t size, const struct fake_pages **page)
 {
     struct fake_events *e = p->events;
 
-    if (order(size) > order(FAKE_EVENT_PAGE_SIZE) || e == NULL || e->page == NULL)
+    if (order(size) > order(FAKE_EVENT_PAGE_SIZE) || e == NULL || e->page.at == NULL)
         return -EINVAL;
     /* As many signals as the process can see. */
     e->slots = (uint32_t)(size < FAKE_EVENT_PAGE_SIZE ? size : FAKE_EVENT_PAGE_SIZE) / SLOT_BYTES;
-    *page = e->page;
+    *page = &e->page;
     return 0;
 }
 
-void fake_events_destroy(struct fake_events *e)
+void fake_events_destroy(struct fake *fake, struct fake_events *e)
 {
     if (e == NULL)
         return;
@@ -490,8 +488,7 @@ void fake_events_destroy(struct fake_events *e)
         free(e->others[i]);
     free(e->signals);
     free(e->others);
-    if (e->page != NULL)
-        munmap(e->page, FAKE_EVENT_PAGE_SIZE);
+    fake_pages_free(fake, &e->page);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }

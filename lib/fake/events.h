@@ -23,9 +23,9 @@ int fake_kfd_wait_events(struct fake_call *call, void *arg);
 void fake_events_memory_fault(struct fake *fake, struct fake_process *p, uint32_t gpu, uint64_t va,
                               enum fake_fault_reason reason, enum fake_access access);
 
-/* mmap of the signal page on /dev/kfd: where its memory is, or -EINVAL. Process lock held. */
-int fake_events_page(struct fake_process *p, size_t size, void **page);
+/* mmap of the signal page on /dev/kfd: its pages, or -EINVAL. Process lock held. */
+int fake_events_page(struct fake_process *p, size_t size, const struct fake_pages **page);
 
-void fake_events_destroy(struct fake_events *events);
+void fake_events_destroy(struct fake *fake, struct fake_events *events);
 
 #endif

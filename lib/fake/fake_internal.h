@@ -66,14 +66,22 @@ struct fake_file {
     struct fake_file *next;  /* of the process */
 };
 
+/* Pages of the kernel's own that a process maps as often as it likes: a file of the machine's
+ * directory. */
+struct fake_pages {
+    void *at; /* the fake's own view; NULL: not made yet */
+    size_t size;
+    uint32_t serial; /* of the file's name */
+};
+
 /* A process's share of one GPU. */
 struct fake_process_gpu {
-    struct fake_ids handles;       /* struct fake_handle * */
-    struct fake_ids client;        /* KFD's own DRM file: number - 1 -> struct fake_mem * */
-    struct fake_map client_shared; /* memory index -> number */
-    struct fake_file *file;        /* acquired; NULL: no compute VM */
-    uint64_t vram_used;            /* by ALLOC, of own handles */
-    void *doorbells, *mmio;        /* pages behind the mappings of /dev/kfd; NULL: not yet */
+    struct fake_ids handles;           /* struct fake_handle * */
+    struct fake_ids client;            /* KFD's own DRM file: number - 1 -> struct fake_mem * */
+    struct fake_map client_shared;     /* memory index -> number */
+    struct fake_file *file;            /* acquired; NULL: no compute VM */
+    uint64_t vram_used;                /* by ALLOC, of own handles */
+    struct fake_pages doorbells, mmio; /* behind the mappings of /dev/kfd */
 };
 
 struct fake_process {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,49 +30,73 @@ static int real_mmap(void *addr, size_t size, int prot, int flags, int fd, uint6
     return 0;
 }
 
-int fake_mmap_again(void *pages, void *addr, size_t size, int prot, int flags, void **out)
+static void pages_path(const struct fake *fake, const struct fake_pages *pages, char *path)
 {
-    void *at =
-        mmap(addr, size, PROT_NONE, (flags & ~MAP_TYPE) | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    int err;
+    snprintf(path, FAKE_PATH_SIZE, "%.*s/n%u", (int)FAKE_PATH_SIZE - 16, fake->machine.dir,
+             pages->serial);
+}
 
-    if (at == MAP_FAILED)
+int fake_pages_make(struct fake *fake, struct fake_pages *pages, size_t size)
+{
+    char path[FAKE_PATH_SIZE];
+    void *at = NULL;
+    int fd, err = 0;
+
+    if (pages->at != NULL)
+        return 0;
+    pages->serial = fake_machine_serial(&fake->machine);
+    pages_path(fake, pages, path);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
         return -errno;
-    /* An old size of 0 makes a second mapping of shared pages. */
-    if (mremap(pages, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED ||
-        mprotect(at, size, prot) != 0) {
+    if (ftruncate(fd, (off_t)size) != 0)
         err = -errno;
-        munmap(at, size);
+    else
+        err = real_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &at);
+    close(fd);
+    if (err != 0) {
+        unlink(path);
         return err;
     }
     madvise(at, size, MADV_DONTFORK);
-    *out = at;
+    pages->at = at;
+    pages->size = size;
     return 0;
 }
 
-static int node_pages(void **pages, size_t size)
+int fake_pages_map(struct fake *fake, const struct fake_pages *pages, void *addr, size_t size,
+                   int prot, int flags, void **out)
 {
-    void *p;
+    char path[FAKE_PATH_SIZE];
+    int fd, err;
 
-    if (*pages != NULL)
-        return 0;
-    p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
+    pages_path(fake, pages, path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
         return -errno;
-    *pages = p;
-    return 0;
+    err = real_mmap(addr, size, prot, flags, fd, 0, out);
+    close(fd);
+    if (err == 0)
+        madvise(*out, size, MADV_DONTFORK);
+    return err;
+}
+
+void fake_pages_free(struct fake *fake, struct fake_pages *pages)
+{
+    char path[FAKE_PATH_SIZE];
+
+    if (pages->at == NULL)
+        return;
+    pages_path(fake, pages, path);
+    unlink(path);
+    munmap(pages->at, pages->size);
+    pages->at = NULL;
 }
 
 void fake_node_pages_free(struct fake *fake, struct fake_process *p, uint32_t gpu)
 {
-    struct fake_process_gpu *g = &p->gpus[gpu];
-
-    if (g->doorbells != NULL)
-        munmap(g->doorbells, fake->profile->gpus[gpu].doorbell_size);
-    if (g->mmio != NULL)
-        munmap(g->mmio, FAKE_PAGE);
-    g->doorbells = NULL;
-    g->mmio = NULL;
+    fake_pages_free(fake, &p->gpus[gpu].doorbells);
+    fake_pages_free(fake, &p->gpus[gpu].mmio);
 }
 
 static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_t size, int prot,
@@ -80,15 +105,15 @@ static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_
     enum kfd_mmap_type type = offset >> 62;
     int gpu = fake_gpu_of_id(fake, offset >> 46 & 0xffff), err;
     uint64_t want = FAKE_PAGE;
-    void **pages;
+    struct fake_pages *pages;
 
     if (!p->kfd_open)
         return -EINVAL;
     if (type == KFD_MMAP_EVENTS) {
-        void *page;
+        const struct fake_pages *page;
 
         err = fake_events_page(p, size, &page);
-        return err != 0 ? err : fake_mmap_again(page, addr, size, prot, flags, out);
+        return err != 0 ? err : fake_pages_map(fake, page, addr, size, prot, flags, out);
     }
     if (type == KFD_MMAP_RESERVED)
         return -ENODEV; /* no chip here has it */
@@ -101,8 +126,8 @@ static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_
     }
     if (fake_page_up(size) != want)
         return -EINVAL;
-    err = node_pages(pages, want);
-    return err != 0 ? err : fake_mmap_again(*pages, addr, size, prot, flags, out);
+    err = fake_pages_make(fake, pages, want);
+    return err != 0 ? err : fake_pages_map(fake, pages, addr, size, prot, flags, out);
 }
 
 /* A node lets a file map an object it has a handle for, or, KFD's, one it was given by ALLOC. */

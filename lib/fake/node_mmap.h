@@ -13,7 +13,11 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
  */
 void fake_node_pages_free(struct fake *fake, struct fake_process *p, uint32_t gpu);
 
-/* Maps shared anonymous pages once more, as mmap(2) would with these arguments. */
-int fake_mmap_again(void *pages, void *addr, size_t size, int prot, int flags, void **out);
+/* Makes zeroed pages unless they are there; -errno. */
+int fake_pages_make(struct fake *fake, struct fake_pages *pages, size_t size);
+/* Maps them once more, as mmap(2) would with these arguments; not inherited by fork. */
+int fake_pages_map(struct fake *fake, const struct fake_pages *pages, void *addr, size_t size,
+                   int prot, int flags, void **out);
+void fake_pages_free(struct fake *fake, struct fake_pages *pages);
 
 #endif

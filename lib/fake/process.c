@@ -28,7 +28,7 @@ struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
 void fake_process_destroy(struct fake *fake, struct fake_process *p)
 {
     fake_queues_destroy(fake, p);
-    fake_events_destroy(p->events);
+    fake_events_destroy(fake, p->events);
     fake_svm_destroy(p);
     fake_smi_destroy(p);
     for (uint32_t gpu = 0; gpu < fake->profile->gpu_count; gpu++)
