@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kfdirect/fake.h>
 #include "tool.h"
 
 #define PRELOAD_NAME "libkfdirect-fake-preload.so"
@@ -68,35 +69,60 @@ static int set_preload(void)
 }
 
 /* The program may change its directory before it opens its first device. */
-static int set_log(const char *name)
+static char *absolute(const char *name)
 {
-    char *cwd, *path;
-    int err;
+    char cwd[PATH_MAX], *path = NULL;
 
     if (name[0] == '/')
-        return setenv("KFDIRECT_FAKE_LOG", name, 1);
-    cwd = getcwd(NULL, 0);
-    if (cwd == NULL)
-        return -1;
-    err = asprintf(&path, "%s/%s", cwd, name) < 0 ? -1 : 0;
-    free(cwd);
-    if (err != 0)
-        return -1;
-    err = setenv("KFDIRECT_FAKE_LOG", path, 1);
+        return strdup(name);
+    return getcwd(cwd, sizeof(cwd)) == NULL || asprintf(&path, "%s/%s", cwd, name) < 0 ? NULL
+                                                                                       : path;
+}
+
+/* A machine or kernel with a slash is a file, any other a name. */
+static char *name_or_file(const char *name)
+{
+    return strchr(name, '/') != NULL ? absolute(name) : strdup(name);
+}
+
+static int set_log(const char *name)
+{
+    char *path = absolute(name);
+    int err = path != NULL ? setenv("KFDIRECT_FAKE_LOG", path, 1) : -1;
+
     free(path);
     return err;
 }
 
-static int set_machine(const char *machine, bool strict)
+static int set_machine(const struct fake_options *options)
 {
-    char *spec;
-    int err;
+    char *machine = name_or_file(options->machine), *kernel = NULL, *spec = NULL;
+    int err = -1;
 
-    if (asprintf(&spec, "%s%s", machine, strict ? ",strict" : "") < 0)
-        return -1;
-    err = setenv("KFDIRECT_FAKE", spec, 1);
+    if (machine != NULL &&
+        asprintf(&spec, "%s%s", machine, options->flags & FAKE_STRICT ? ",strict" : "") >= 0)
+        err = setenv("KFDIRECT_FAKE", spec, 1);
+    if (err == 0 && options->kernel != NULL) {
+        kernel = name_or_file(options->kernel);
+        err = kernel != NULL ? setenv("KFDIRECT_FAKE_KERNEL", kernel, 1) : -1;
+    }
+    free(machine);
+    free(kernel);
     free(spec);
     return err;
+}
+
+/* Says what is wrong with the machine before the program starts, not in the middle of it. */
+static bool machine_is_good(const struct fake_options *options)
+{
+    struct fake *fake;
+
+    if (fake_create(options, &fake) != 0) {
+        fprintf(stderr, "kfdirect: %s\n", fake_error_text());
+        return false;
+    }
+    fake_destroy(fake);
+    return true;
 }
 
 int fake_cmd(int argc, char **argv)
@@ -105,17 +131,17 @@ int fake_cmd(int argc, char **argv)
         {"machine", required_argument, NULL, 'm'}, {"kernel", required_argument, NULL, 'k'},
         {"strict", no_argument, NULL, 's'},        {"log", required_argument, NULL, 'l'},
         {"help", no_argument, NULL, 'h'},          {0}};
-    const char *machine = "mi300x:8", *kernel = NULL, *log = NULL;
-    bool strict = false;
+    struct fake_options machine = {.size = sizeof(machine), .machine = "mi300x:8"};
+    const char *log = NULL;
     int opt;
 
     while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         if (opt == 'm')
-            machine = optarg;
+            machine.machine = optarg;
         else if (opt == 'k')
-            kernel = optarg;
+            machine.kernel = optarg;
         else if (opt == 's')
-            strict = true;
+            machine.flags |= FAKE_STRICT;
         else if (opt == 'l')
             log = optarg;
         else
@@ -123,8 +149,9 @@ int fake_cmd(int argc, char **argv)
     }
     if (optind >= argc)
         return usage(stderr, TOOL_USAGE);
-    if (set_machine(machine, strict) || (kernel && setenv("KFDIRECT_FAKE_KERNEL", kernel, 1)) ||
-        (log && set_log(log)) || set_preload()) {
+    if (!machine_is_good(&machine))
+        return TOOL_FAILED;
+    if (set_machine(&machine) || (log && set_log(log)) || set_preload()) {
         fprintf(stderr, "kfdirect: %s\n", strerror(errno));
         return TOOL_FAILED;
     }

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <amdgpu_drm.h>
+#include <drm.h>
 #include <hsakmt.h>
 
 #define SIZE (4ull << 20)
@@ -233,6 +236,32 @@ static void test_memory_is_shared_between_processes_nowhere_upstream(void **stat
     assert_int_equal(hsaKmtFreeMemory(p, SIZE), HSAKMT_STATUS_SUCCESS);
 }
 
+static void test_dma_bufs_of_the_render_node_are_imported_and_mapped(void **state)
+{
+    uint32_t node = node_of(0);
+    union drm_amdgpu_gem_create create = {
+        .in = {.bo_size = SIZE, .alignment = 4096, .domains = AMDGPU_GEM_DOMAIN_VRAM}};
+    struct drm_prime_handle prime = {.flags = DRM_RDWR};
+    HsaGraphicsResourceInfo info;
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/dev/dri/renderD%u", profile->gpus[0].render_minor);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(ioctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create), 0);
+    prime.handle = create.out.handle;
+    assert_int_equal(ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime), 0);
+    assert_int_equal(hsaKmtRegisterGraphicsHandleToNodes((uint64_t)prime.fd, &info, 1, &node),
+                     HSAKMT_STATUS_SUCCESS);
+    assert_int_equal(info.SizeInBytes, SIZE);
+    map_on(info.MemoryAddress, SIZE, 1, &node);
+    assert_int_equal(hsaKmtUnmapMemoryToGPU(info.MemoryAddress), HSAKMT_STATUS_SUCCESS);
+    assert_int_equal(hsaKmtDeregisterMemory(info.MemoryAddress), HSAKMT_STATUS_SUCCESS);
+    close(prime.fd);
+    close(fd);
+}
+
 static void test_events_are_set_waited_for_and_reset(void **state)
 {
     HsaEventDescriptor d = {.EventType = HSA_EVENTTYPE_SIGNAL};
@@ -291,6 +320,7 @@ int main(void)
         TEST(test_memory_is_mapped_on_one_and_on_all_nodes),
         TEST(test_vram_goes_to_peers_the_kernel_allows),
         TEST(test_memory_is_shared_between_processes_nowhere_upstream),
+        TEST(test_dma_bufs_of_the_render_node_are_imported_and_mapped),
         TEST(test_events_are_set_waited_for_and_reset),
         TEST(test_queues_are_made_and_destroyed),
         TEST(test_clocks_run),

@@ -22,6 +22,16 @@ if run.returncode != 0:
     wrong.append(f"rocminfo ends with {run.returncode}")
 if "stands in for the real device" not in run.stderr:
     wrong.append("no line on stderr says that the device is a fake")
+said = subprocess.run(
+    [kfdirect, "fake", "--machine", machine, "--", "sh", "-c",
+     "cat /sys/class/kfd/kfd/topology/nodes/*/properties"],
+    text=True, stdout=subprocess.PIPE, check=True).stdout
+ids = [int(i) for i in re.findall(r"^unique_id (\d+)$", said, flags=re.M)]
+for i in filter(None, ids):
+    if not re.search(rf"Uuid:\s+GPU-{i:016x}\s*$", run.stdout, flags=re.M):
+        wrong.append(f"no agent has the id {i:016x}")
+if len(set(filter(None, ids))) != int(count):
+    wrong.append(f"the topology has the ids {ids}")
 agents = re.split(r"^\*+\s*\nAgent \d+", run.stdout, flags=re.M)[1:]
 gpus = [a for a in agents if re.search(r"Device Type:\s+GPU", a)]
 if len(gpus) != int(count):
