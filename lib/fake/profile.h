@@ -149,6 +149,7 @@ struct fake_kernel {
 };
 
 struct fake_profile {
+    uint64_t serial;       /* of this process, from 1; never used again */
     char machine_name[32]; /* without the count */
     uint32_t kfd_node;     /* enum fake_presence of /dev/kfd */
     uint32_t cpu_count, gpu_count;

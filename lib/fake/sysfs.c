@@ -14,6 +14,7 @@
 #define PATH_BYTES FAKE_SYSFS_PATH
 #define NAME_BYTES 64u
 #define MAX_ARGS 4u
+#define KNOWN_NAMES 1024u
 #define MAX_LINKS 8u
 #define PAGE_BYTES 4096u
 
@@ -37,9 +38,9 @@ static const struct fake_sysfs_row *row_at(size_t i)
     return i < fake_device_row_count ? &fake_device_rows[i] : NULL;
 }
 
-/* Finds which i gives a '#' the name in [at, at + len). */
-static bool match_name(const struct fake_profile *p, const struct fake_sysfs_row *row,
-                       uint32_t *args, unsigned int n, const char *at, size_t len)
+/* Tries every i for one that gives a '#' the name in [at, at + len). */
+static bool search_name(const struct fake_profile *p, const struct fake_sysfs_row *row,
+                        uint32_t *args, unsigned int n, const char *at, size_t len)
 {
     char name[NAME_BYTES];
     uint32_t guess;
@@ -60,6 +61,45 @@ static bool match_name(const struct fake_profile *p, const struct fake_sysfs_row
         }
     }
     return false;
+}
+
+/* An answer of search_name. Whoever reads a tree asks the same few questions for every file of it,
+ * and each asks for all names of a folder. */
+struct known_name {
+    uint64_t profile; /* its serial */
+    const struct fake_sysfs_row *row;
+    uint32_t args[MAX_ARGS], n, index;
+    bool found;
+    char name[NAME_BYTES];
+};
+
+static bool match_name(const struct fake_profile *p, const struct fake_sysfs_row *row,
+                       uint32_t *args, unsigned int n, const char *at, size_t len)
+{
+    static _Thread_local struct known_name known[KNOWN_NAMES];
+    uint64_t hash = (uintptr_t)row ^ p->serial << 20;
+    struct known_name *k;
+
+    if (len >= NAME_BYTES)
+        return false;
+    if (p->serial == 0) /* not from fake_profile_load */
+        return search_name(p, row, args, n, at, len);
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)at[i]) * 0x100000001b3ull;
+    for (unsigned int i = 0; i < n; i++)
+        hash = (hash ^ args[i]) * 0x100000001b3ull;
+    k = &known[(hash >> 24) % KNOWN_NAMES];
+    if (k->profile != p->serial || k->row != row || k->n != n || k->name[len] != '\0' ||
+        memcmp(k->name, at, len) != 0 || memcmp(k->args, args, n * sizeof(args[0])) != 0) {
+        *k = (struct known_name){.profile = p->serial, .row = row, .n = n};
+        memcpy(k->args, args, n * sizeof(args[0]));
+        memcpy(k->name, at, len);
+        k->found = search_name(p, row, args, n, at, len);
+        k->index = k->found ? args[n] : 0;
+    }
+    if (k->found)
+        args[n] = k->index;
+    return k->found;
 }
 
 /* The row that names the folder a '#' stands in: the one whose pattern ends right there. */
