@@ -72,9 +72,16 @@ static int make_fake(const char *spec, struct kfd_sys **out)
     return 0;
 }
 
+/* The preload library already puts its fake under every system call of the process: a second one
+ * here would be another machine, or the same one twice. */
+static bool is_preloaded(void)
+{
+    return dlsym(RTLD_DEFAULT, "kfdirect_fake_preloaded") != NULL;
+}
+
 int kfd_sys_default(struct kfd_sys **out)
 {
-    const char *spec = secure_getenv("KFDIRECT_FAKE");
+    const char *spec = is_preloaded() ? NULL : secure_getenv("KFDIRECT_FAKE");
     int ret = 0;
 
     pthread_mutex_lock(&lock);

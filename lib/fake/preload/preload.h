@@ -113,4 +113,7 @@ int preload_result(int ret);
 
 int preload_openat(int dirfd, const char *path, int flags, mode_t mode);
 
+/* Tells libkfdirect in the same process that its system calls are served here. */
+PRELOAD_API extern const int kfdirect_fake_preloaded;
+
 #endif

@@ -20,6 +20,8 @@
 #define HOST_PCI "/sys/bus/pci/devices"
 #define SAID_VARIABLE "KFDIRECT_FAKE_SAID"
 
+const int kfdirect_fake_preloaded = 1;
+
 static __thread int inside __attribute__((tls_model("initial-exec")));
 
 static pthread_once_t fake_once = PTHREAD_ONCE_INIT;
