@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 static struct fixture drm = {.machine = "mi300x:3", .kernel = "6.12"};
+static struct fixture timeline = {.machine = "mi300x:3", .kernel = "current"};
 static struct fixture whole = {.machine = "mi300x:3", .kernel = "6.12", .engine = VMM_ENGINE_KFD};
 static struct fixture gem = {.machine = "mi210:2", .kernel = "6.1"};
 
@@ -147,9 +148,10 @@ int main(void)
 #name " (" #fix ")", test_##name, NULL, NULL, &fix \
     }
     const struct CMUnitTest tests[] = {
-        T(set_access_is_all_or_nothing, drm),   T(unmap_is_all_or_nothing, drm),
-        T(set_access_is_all_or_nothing, whole), T(unmap_is_all_or_nothing, whole),
-        T(set_access_is_all_or_nothing, gem),   T(unmap_is_all_or_nothing, gem),
+        T(set_access_is_all_or_nothing, drm),      T(unmap_is_all_or_nothing, drm),
+        T(set_access_is_all_or_nothing, timeline), T(unmap_is_all_or_nothing, timeline),
+        T(set_access_is_all_or_nothing, whole),    T(unmap_is_all_or_nothing, whole),
+        T(set_access_is_all_or_nothing, gem),      T(unmap_is_all_or_nothing, gem),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
