@@ -120,14 +120,7 @@ void vmm_alloc_reap(struct vmm *vmm)
     vmm_lock_release(&vmm->log_lock);
     for (; list; list = next) {
         next = list->next_zombie;
-        if (alloc_destroy(list) == 0) {
-            vmm_alloc_delete(list);
-            continue;
-        }
-        vmm_lock_acquire(&vmm->log_lock);
-        list->next_zombie = vmm->zombies;
-        vmm->zombies = list;
-        vmm_lock_release(&vmm->log_lock);
+        discard(list);
     }
 }
 
