@@ -85,17 +85,16 @@ counted() {
     fi
 }
 
-# build DIRECTORY CC SETUP-OPTIONS...: configures (once) and compiles.
+# build DIRECTORY CC SETUP-OPTIONS...: configures (once) and compiles. A folder that cannot be built
+# any more, as after the tree has moved, is made anew.
 build() {
     local dir=$work/$1 cc=$2
     shift 2
-    if [ -d "$dir/meson-info" ]; then
-        meson configure "$dir" "$@" || return 1
-    else
-        rm -rf "$dir"
-        CC=$cc meson setup "$dir" "$@" || return 1
+    if [ -d "$dir/meson-info" ] && meson configure "$dir" "$@" && ninja -C "$dir"; then
+        return 0
     fi
-    ninja -C "$dir"
+    rm -rf "$dir"
+    CC=$cc meson setup "$dir" "$@" && ninja -C "$dir"
 }
 
 # run DIRECTORY LABEL MESON-TEST-OPTIONS...: runs tests and adds their counts.
@@ -229,7 +228,7 @@ if [ "$mode" != quick ]; then
     fi
 fi
 
-[ "$mode" = quick ] || vm_ground
+[ "$mode" = quick ] || vm_ground --build "$work/plain"
 if [ "$mode" = long ]; then
     step "bare machine" tools/bare.sh
 fi

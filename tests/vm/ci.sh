@@ -37,14 +37,19 @@ fi
 # shellcheck disable=SC2086
 packages_need $packages_build $packages_vm || die "see above"
 
-if [ -z "$build" ]; then
-    build=$cache/build
-    [ -d "$build/meson-info" ] || meson setup "$build" "$top" > "$cache/build.log" 2>&1 ||
-        die "meson setup failed, see $cache/build.log"
-    ninja -C "$build" > "$cache/build.log" 2>&1 || die "the build failed, see $cache/build.log"
-fi
 out=$cache/out
 mkdir -p "$out"
+# The cache outlives a checkout and serves several, so what is built from this one stays with it.
+if [ -z "$build" ]; then
+    build=$top/build-vm
+    if ! ninja -C "$build" > "$cache/build.log" 2>&1; then
+        rm -rf "$build"
+        { meson setup "$build" "$top" && ninja -C "$build"; } > "$cache/build.log" 2>&1 || {
+            tail -n 20 "$cache/build.log"
+            die "the build failed, see $cache/build.log"
+        }
+    fi
+fi
 
 # chosen KERNEL GFX CARDS
 chosen() {
