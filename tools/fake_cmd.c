@@ -9,9 +9,14 @@
 #include <unistd.h>
 
 #include <kfdirect/fake.h>
+#include "program.h"
 #include "tool.h"
 
 #define PRELOAD_NAME "libkfdirect-fake-preload.so"
+#define DEFAULT_MACHINE "mi300x:8"
+/* Exit codes, as a shell has them. */
+#define CANNOT_START 126
+#define NOT_FOUND 127
 
 static int usage(FILE *out, int code)
 {
@@ -19,8 +24,15 @@ static int usage(FILE *out, int code)
             "usage: kfdirect fake [--machine NAME] [--kernel VERSION] [--strict] [--log FILE]\n"
             "                     -- PROGRAM [ARGUMENTS]\n"
             "\n"
-            "Runs a program on a fake machine (default mi300x:8), whether it is linked with\n"
-            "libkfdirect or opens the devices itself.\n");
+            "Runs a program on a fake machine (default " DEFAULT_MACHINE
+            "), whether it is linked with\n"
+            "libkfdirect or opens the devices itself.\n"
+            "\n"
+            "  --machine NAME    a machine such as mi210:4, or the path of a machine file\n"
+            "  --kernel VERSION  6.1, 6.8, 6.12 (default), current, or the path of a kernel file\n"
+            "  --strict          what the kernel leaves undefined fails, with a report on stderr\n"
+            "  --log FILE        write what is asked of the devices, for reading and for\n"
+            "                    kfdirect replay\n");
     return code;
 }
 
@@ -47,8 +59,9 @@ static bool find_preload(char *out)
     return false;
 }
 
-/* First of all that is preloaded, so that nothing else sees a device open. */
-static int set_preload(void)
+/* First of all that is preloaded, so that nothing else sees a device open; but a sanitizer's
+ * runtime must be before it. */
+static int set_preload(const struct program *program)
 {
     const char *others = getenv("LD_PRELOAD");
     char path[PATH_MAX], *all;
@@ -59,9 +72,10 @@ static int set_preload(void)
                         "libkfdirect see the fake machine\n");
         return 0;
     }
-    if (others == NULL || others[0] == '\0')
-        return setenv("LD_PRELOAD", path, 1);
-    if (asprintf(&all, "%s:%s", path, others) < 0)
+    if (others == NULL || strncmp(others, path, strlen(path)) == 0)
+        others = "";
+    if (asprintf(&all, "%s%s%s%s%s", program->runtime, program->runtime[0] ? ":" : "", path,
+                 others[0] ? ":" : "", others) < 0)
         return -1;
     err = setenv("LD_PRELOAD", all, 1);
     free(all);
@@ -85,44 +99,93 @@ static char *name_or_file(const char *name)
     return strchr(name, '/') != NULL ? absolute(name) : strdup(name);
 }
 
+/* The log begins anew; every process of the program adds to it. */
 static int set_log(const char *name)
 {
     char *path = absolute(name);
-    int err = path != NULL ? setenv("KFDIRECT_FAKE_LOG", path, 1) : -1;
+    FILE *f = path != NULL ? fopen(path, "we") : NULL;
+    int err = f != NULL ? setenv("KFDIRECT_FAKE_LOG", path, 1) : -1;
 
+    if (f != NULL)
+        fclose(f);
     free(path);
     return err;
 }
 
-static int set_machine(const struct fake_options *options)
-{
-    char *machine = name_or_file(options->machine), *kernel = NULL, *spec = NULL;
-    int err = -1;
+/* What KFDIRECT_FAKE and KFDIRECT_FAKE_KERNEL will say. */
+struct world {
+    char *spec, *kernel;
+};
 
-    if (machine != NULL &&
-        asprintf(&spec, "%s%s", machine, options->flags & FAKE_STRICT ? ",strict" : "") >= 0)
-        err = setenv("KFDIRECT_FAKE", spec, 1);
-    if (err == 0 && options->kernel != NULL) {
-        kernel = name_or_file(options->kernel);
-        err = kernel != NULL ? setenv("KFDIRECT_FAKE_KERNEL", kernel, 1) : -1;
-    }
-    free(machine);
-    free(kernel);
-    free(spec);
-    return err;
+static int describe(const char *machine, const char *kernel, bool strict, struct world *out)
+{
+    const char *spec = getenv("KFDIRECT_FAKE");
+    char *base;
+
+    if (machine == NULL && spec != NULL && spec[0] != '\0')
+        base = strdup(spec);
+    else
+        base = name_or_file(machine != NULL ? machine : DEFAULT_MACHINE);
+    if (kernel == NULL)
+        kernel = getenv("KFDIRECT_FAKE_KERNEL");
+    out->kernel = kernel != NULL && kernel[0] != '\0' ? name_or_file(kernel) : NULL;
+    if (base == NULL || asprintf(&out->spec, "%s%s", base, strict ? ",strict" : "") < 0)
+        out->spec = NULL;
+    free(base);
+    return out->spec != NULL ? 0 : -1;
 }
 
-/* Says what is wrong with the machine before the program starts, not in the middle of it. */
-static bool machine_is_good(const struct fake_options *options)
+/* A machine of its own, also under another `kfdirect fake`; says what is wrong with it before the
+ * program starts, not in the middle of it. */
+static int set_machine(const struct world *world)
 {
     struct fake *fake;
 
-    if (fake_create(options, &fake) != 0) {
+    unsetenv("KFDIRECT_FAKE_SAID");
+    unsetenv("KFDIRECT_FAKE_TREE");
+    unsetenv("KFDIRECT_FAKE_LOG");
+    if (setenv("KFDIRECT_FAKE", world->spec, 1) != 0 ||
+        (world->kernel != NULL && setenv("KFDIRECT_FAKE_KERNEL", world->kernel, 1) != 0)) {
+        fprintf(stderr, "kfdirect: %s\n", strerror(errno));
+        return TOOL_FAILED;
+    }
+    if (fake_create_from_spec(world->spec, &fake) != 0) {
         fprintf(stderr, "kfdirect: %s\n", fake_error_text());
-        return false;
+        return TOOL_USAGE;
     }
     fake_destroy(fake);
-    return true;
+    return TOOL_OK;
+}
+
+static int start(char **argv, const struct world *world, const char *log)
+{
+    struct program program;
+    int status = set_machine(world), err;
+
+    if (status != TOOL_OK)
+        return status;
+    if (log != NULL && set_log(log) != 0) {
+        fprintf(stderr, "kfdirect: --log %s: %s\n", log, strerror(errno));
+        return TOOL_USAGE;
+    }
+    err = program_look(argv[0], &program);
+    if (err == 0 && program.closed != NULL) {
+        fprintf(stderr,
+                "kfdirect: %s: %s, so no library can be put under it: it would see this machine's "
+                "devices, not the fake ones\n",
+                program.path, program.closed);
+        return CANNOT_START;
+    }
+    if (err == 0 && set_preload(&program) != 0) {
+        fprintf(stderr, "kfdirect: %s\n", strerror(errno));
+        return TOOL_FAILED;
+    }
+    if (err == 0) {
+        execvp(argv[0], argv);
+        err = errno;
+    }
+    fprintf(stderr, "kfdirect: %s: %s\n", argv[0], strerror(err));
+    return err == ENOENT ? NOT_FOUND : CANNOT_START;
 }
 
 int fake_cmd(int argc, char **argv)
@@ -131,31 +194,33 @@ int fake_cmd(int argc, char **argv)
         {"machine", required_argument, NULL, 'm'}, {"kernel", required_argument, NULL, 'k'},
         {"strict", no_argument, NULL, 's'},        {"log", required_argument, NULL, 'l'},
         {"help", no_argument, NULL, 'h'},          {0}};
-    struct fake_options machine = {.size = sizeof(machine), .machine = "mi300x:8"};
-    const char *log = NULL;
-    int opt;
+    const char *machine = NULL, *kernel = NULL, *log = NULL;
+    struct world world;
+    bool strict = false;
+    int opt, status;
 
     while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         if (opt == 'm')
-            machine.machine = optarg;
+            machine = optarg;
         else if (opt == 'k')
-            machine.kernel = optarg;
+            kernel = optarg;
         else if (opt == 's')
-            machine.flags |= FAKE_STRICT;
+            strict = true;
         else if (opt == 'l')
             log = optarg;
         else
             return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
     }
-    if (optind >= argc)
+    if (optind >= argc) {
+        fprintf(stderr, "kfdirect: no program given\n");
         return usage(stderr, TOOL_USAGE);
-    if (!machine_is_good(&machine))
-        return TOOL_FAILED;
-    if (set_machine(&machine) || (log && set_log(log)) || set_preload()) {
-        fprintf(stderr, "kfdirect: %s\n", strerror(errno));
+    }
+    if (describe(machine, kernel, strict, &world) != 0) {
+        fprintf(stderr, "kfdirect: %s\n", strerror(ENOMEM));
         return TOOL_FAILED;
     }
-    execvp(argv[optind], argv + optind);
-    fprintf(stderr, "kfdirect: %s: %s\n", argv[optind], strerror(errno));
-    return errno == ENOENT ? 127 : 126;
+    status = start(argv + optind, &world, log);
+    free(world.spec);
+    free(world.kernel);
+    return status;
 }

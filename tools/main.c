@@ -16,6 +16,8 @@ static const struct {
      "grow, share and take down one 64-GiB range, checking every byte"},
     {"fake", fake_cmd, "[OPTIONS] -- PROGRAM [ARGUMENTS]",
      "run a program on a fake machine (kfdirect fake --help)"},
+    {"replay", replay_cmd, "[--machine NAME] [--kernel VERSION] [--process ID] LOG",
+     "do again what kfdirect fake --log wrote, and compare the answers"},
 };
 
 static void usage(FILE *out)
@@ -30,6 +32,8 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+    static char name[32];
+
     if (argc < 2) {
         usage(stderr);
         return TOOL_USAGE;
@@ -43,8 +47,11 @@ int main(int argc, char **argv)
         return TOOL_OK;
     }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (!strcmp(argv[1], commands[i].name))
+        if (!strcmp(argv[1], commands[i].name)) {
+            snprintf(name, sizeof(name), "kfdirect %s", commands[i].name);
+            argv[1] = name; /* what getopt calls it in its messages */
             return commands[i].run(argc - 1, argv + 1);
+        }
     }
     fprintf(stderr, "kfdirect: no command \"%s\"\n\n", argv[1]);
     usage(stderr);

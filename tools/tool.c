@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kfd/uapi.h"
 #include "tool.h"
@@ -9,18 +11,30 @@ int tool_machine_open(const char *machine, const char *kernel, struct tool_machi
 {
     struct fake_options options = {.size = sizeof(options)};
 
+    const char *spec = getenv("KFDIRECT_FAKE");
+    int err;
+
     *out = (struct tool_machine){0};
-    if (!machine)
-        machine = getenv("KFDIRECT_FAKE");
-    if (!kernel)
+    if (kernel && setenv("KFDIRECT_FAKE_KERNEL", kernel, 1)) {
+        fprintf(stderr, "kfdirect: %s\n", strerror(errno));
+        return TOOL_FAILED;
+    }
+    if (machine) {
+        options.machine = machine;
         kernel = getenv("KFDIRECT_FAKE_KERNEL");
-    if (!machine || !machine[0]) {
+        options.kernel = kernel && kernel[0] ? kernel : NULL;
+        err = fake_create(&options, &out->fake);
+    } else if (spec && spec[0]) {
+        machine = spec;
+        err = fake_create_from_spec(spec, &out->fake);
+    } else if (kernel) {
+        fprintf(stderr, "kfdirect: --kernel is for a fake machine: give --machine too\n");
+        return TOOL_USAGE;
+    } else {
         out->sys = kfd_sys_linux();
         return TOOL_OK;
     }
-    options.machine = machine;
-    options.kernel = kernel && kernel[0] ? kernel : NULL;
-    if (fake_create(&options, &out->fake)) {
+    if (err) {
         fprintf(stderr, "kfdirect: %s\n", fake_error_text());
         return TOOL_USAGE;
     }

@@ -14,10 +14,11 @@
 #define TOOL_FAILED 1
 #define TOOL_USAGE 2
 
-/* Each gets the arguments behind its own name: argv[0] is the name of the sub-command. */
+/* Each gets the arguments behind its own name: argv[0] names the sub-command. */
 int info_cmd(int argc, char **argv);
 int demo_cmd(int argc, char **argv);
 int fake_cmd(int argc, char **argv);
+int replay_cmd(int argc, char **argv);
 
 /*
  * Where a sub-command works: on a fake machine made by the tool itself, so that its GPU side can be

@@ -10,6 +10,8 @@
 #ifndef KFDIRECT_FAKE_H
 #define KFDIRECT_FAKE_H
 
+#include <sys/types.h>
+
 #include <kfdirect/kfd.h>
 
 #ifdef __cplusplus
@@ -45,6 +47,8 @@ KFDIRECT_API const char *fake_error_text(void);
  * same NAME share one machine; without it this process and those it starts do, by the environment
  * variable KFDIRECT_FAKE_TREE, which is set here. The machine is left at exit.
  */
+KFDIRECT_API int fake_create_from_spec(const char *spec, struct fake **out);
+/* The same for a program that need not know of it: strict mode reports undefined use on stderr. */
 KFDIRECT_API int fake_sys_from_env(const char *spec, struct kfd_sys **out);
 
 KFDIRECT_API uint32_t fake_gpu_count(const struct fake *fake);
@@ -164,6 +168,7 @@ enum fake_log_kind {
     FAKE_LOG_OPEN,
     FAKE_LOG_CLOSE,
     FAKE_LOG_REQUEST,
+    FAKE_LOG_MAP, /* mmap of a node or a dma-buf */
 };
 
 struct fake_log_entry {
@@ -183,20 +188,24 @@ KFDIRECT_API size_t fake_log_count(struct fake *fake);
 KFDIRECT_API int fake_log_get(struct fake *fake, size_t i, struct fake_log_entry *out);
 /* How many entries have `part` in their text. */
 KFDIRECT_API size_t fake_log_find(struct fake *fake, const char *part);
-/* Writes what is kept, one line each: readable, and with the raw bytes that replay needs. */
+/* Writes what is kept, one line each: readable, and with the raw bytes that replay needs. The
+ * environment variable KFDIRECT_FAKE_LOG names a file that a fake which KFDIRECT_FAKE made writes
+ * in the same way, each operation at once. */
 KFDIRECT_API int fake_log_save(struct fake *fake, FILE *out);
 
 /* What became of a replay. */
 struct fake_replay {
     uint64_t replayed, differing;
-    uint64_t skipped; /* queues, events and others whose arguments are addresses */
+    uint64_t skipped; /* mappings, queues, events and others whose arguments are addresses */
+    uint64_t others;  /* of other processes than the one that was replayed */
     char text[512];   /* of the first difference: line, request, then and now */
 };
 /*
- * Does the saved operations again on this fake, which should be as new as the recorded one was when
- * its log began, and compares results and outputs. -EINVAL: not a log, the text says where.
+ * Does the saved operations of one process again on this fake, which should be as new as the
+ * recorded one was when its log began, and compares results and outputs. pid 0: the process of the
+ * first operation. -EINVAL: not a log, the text says where.
  */
-KFDIRECT_API int fake_log_replay(struct fake *fake, FILE *in, struct fake_replay *out);
+KFDIRECT_API int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, struct fake_replay *out);
 
 /* Strict mode: how many undefined uses were seen, and the text of the first (what, where, since
  * when); the offending request failed with -ENOTRECOVERABLE. NULL if none. */

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "fake/log.h"
 #include "fake/process.h"
 #include "kfd/error.h"
 
@@ -14,6 +15,7 @@
 #define NAME_SIZE 96u
 /* Names the machine for the processes that this one starts. */
 #define TREE_VARIABLE "KFDIRECT_FAKE_TREE"
+#define LOG_VARIABLE "KFDIRECT_FAKE_LOG"
 
 struct spec {
     char text[SPEC_SIZE];
@@ -49,6 +51,8 @@ static int parse(const char *text, struct spec *s)
         err = parse_word(s, word);
     if (s->kernel == NULL)
         s->kernel = secure_getenv("KFDIRECT_FAKE_KERNEL");
+    if (s->kernel != NULL && s->kernel[0] == '\0')
+        s->kernel = NULL;
     return err;
 }
 
@@ -77,31 +81,48 @@ static uint32_t hash(uint32_t h, const char *text)
     return (h ^ ',') * 16777619u;
 }
 
-static struct fake *at_exit[8];
-static _Atomic uint32_t at_exit_count;
+static pthread_mutex_t at_exit_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake *at_exit; /* the first of the list */
 
 /* Files of the machine would outlive the program; its objects stay, as other threads may still
  * call. */
 static void leave_machines(void)
 {
-    for (uint32_t i = 0; i < atomic_load(&at_exit_count) && i < 8; i++)
-        fake_process_exit(at_exit[i]);
+    pthread_mutex_lock(&at_exit_lock);
+    for (struct fake *fake = at_exit; fake != NULL; fake = fake->next_at_exit)
+        fake_process_exit(fake);
+    pthread_mutex_unlock(&at_exit_lock);
 }
 
 static void leave_at_exit(struct fake *fake)
 {
-    uint32_t i = atomic_fetch_add(&at_exit_count, 1);
+    static bool registered;
 
-    if (i < 8)
-        at_exit[i] = fake;
-    if (i == 0)
-        atexit(leave_machines);
+    pthread_mutex_lock(&at_exit_lock);
+    fake->next_at_exit = at_exit;
+    at_exit = fake;
+    if (!registered)
+        registered = atexit(leave_machines) == 0;
+    pthread_mutex_unlock(&at_exit_lock);
 }
 
-int fake_from_env(const char *text, struct fake **out)
+void fake_env_forget(const struct fake *fake)
+{
+    pthread_mutex_lock(&at_exit_lock);
+    for (struct fake **link = &at_exit; *link != NULL; link = &(*link)->next_at_exit) {
+        if (*link == fake) {
+            *link = fake->next_at_exit;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&at_exit_lock);
+}
+
+int fake_create_from_spec(const char *text, struct fake **out)
 {
     struct fake_options options = {.size = sizeof(options)};
     char name[NAME_SIZE + 16];
+    const char *log;
     struct fake *fake;
     struct spec s;
     int err = parse(text, &s);
@@ -122,6 +143,12 @@ int fake_from_env(const char *text, struct fake **out)
     err = fake_create_named(&options, s.join, &fake);
     if (err != 0)
         return err;
+    log = secure_getenv(LOG_VARIABLE);
+    err = log != NULL && log[0] != '\0' ? fake_log_to_file(fake, log) : 0;
+    if (err != 0) {
+        fake_destroy(fake);
+        return err;
+    }
     leave_at_exit(fake);
     *out = fake;
     return 0;
@@ -130,9 +157,11 @@ int fake_from_env(const char *text, struct fake **out)
 int fake_sys_from_env(const char *text, struct kfd_sys **out)
 {
     struct fake *fake;
-    int err = fake_from_env(text, &fake);
+    int err = fake_create_from_spec(text, &fake);
 
-    if (err == 0)
-        *out = fake_sys(fake);
-    return err;
+    if (err != 0)
+        return err;
+    fake->speaks = true;
+    *out = fake_sys(fake);
+    return 0;
 }

@@ -15,6 +15,7 @@
 #include "kfd/error.h"
 
 #define DEFAULT_MACHINE "mi300x:1"
+#define DEFAULT_KERNEL "6.12"
 
 /* What a personality and a machine leave of memory. */
 static void set_limits(const struct fake_profile *profile, struct fake_limits *limits)
@@ -48,6 +49,13 @@ static int check_options(const struct fake_options *options)
     return 0;
 }
 
+static void free_fake(struct fake *fake)
+{
+    free(fake->machine_text);
+    free(fake->kernel_text);
+    free(fake);
+}
+
 int fake_create_named(const struct fake_options *options, const char *name, struct fake **out)
 {
     struct fake *fake = calloc(1, sizeof(*fake));
@@ -57,8 +65,12 @@ int fake_create_named(const struct fake_options *options, const char *name, stru
 
     if (fake == NULL)
         return -ENOMEM;
-    err = fake_profile_load(options->machine != NULL ? options->machine : DEFAULT_MACHINE,
-                            options->kernel, &fake->profile);
+    fake->machine_text = strdup(options->machine != NULL ? options->machine : DEFAULT_MACHINE);
+    fake->kernel_text = strdup(options->kernel != NULL ? options->kernel : DEFAULT_KERNEL);
+    err = -ENOMEM;
+    if (fake->machine_text == NULL || fake->kernel_text == NULL)
+        goto fail_fake;
+    err = fake_profile_load(fake->machine_text, fake->kernel_text, &fake->profile);
     if (err != 0)
         goto fail_fake;
     fake->flags = options->flags;
@@ -92,7 +104,7 @@ fail_cost:
     free(fake->cost);
     fake_profile_free(fake->profile);
 fail_fake:
-    free(fake);
+    free_fake(fake);
     return err;
 }
 
@@ -112,6 +124,7 @@ void fake_destroy(struct fake *fake)
 
     if (fake == NULL)
         return;
+    fake_env_forget(fake);
     fake_sys_release(fake->sys);
     p = atomic_load(&fake->process);
     /* A child that never used what it inherited has nothing of its own in the machine. */
@@ -128,7 +141,7 @@ void fake_destroy(struct fake *fake)
     fake_injector_free(fake->injector);
     free(fake->cost);
     fake_profile_free(fake->profile);
-    free(fake);
+    free_fake(fake);
 }
 
 struct kfd_sys *fake_sys(struct fake *fake)
@@ -204,6 +217,8 @@ int fake_strict(struct fake *fake, int otherwise, const char *fmt, ...)
         vsnprintf(fake->strict_text, sizeof(fake->strict_text), fmt, args);
         va_end(args);
         atomic_store(&fake->strict_ready, true);
+        if (fake->speaks)
+            fprintf(stderr, "kfdirect: undefined use: %s\n", fake->strict_text);
     }
     return -ENOTRECOVERABLE;
 }

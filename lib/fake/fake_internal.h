@@ -105,11 +105,14 @@ struct fake_process {
 
 struct fake {
     struct fake_profile *profile;
-    uint32_t flags; /* FAKE_* */
+    char *machine_text, *kernel_text; /* as they were asked for */
+    uint32_t flags;                   /* FAKE_* */
     struct fake_machine machine;
     struct fake_limits limits;
     _Atomic(struct fake_process *) process;
     atomic_bool ended; /* the program is ending */
+    bool speaks;       /* the program need not know of it: strict mode reports on stderr */
+    struct fake *next_at_exit;
     struct kfd_sys *sys;
     struct fake_cost *cost; /* per GPU */
     struct fake_log *log;
@@ -158,8 +161,8 @@ extern const struct fake_handler fake_drm_handlers[256];
 /* fake_create; with a name, on a machine that every process of that name joins. */
 int fake_create_named(const struct fake_options *options, const char *name, struct fake **out);
 
-/* What fake_sys_from_env stands on. */
-int fake_from_env(const char *text, struct fake **out);
+/* Takes a fake off the list of those that are left at exit. */
+void fake_env_forget(const struct fake *fake);
 
 /* The calling process, entered into the machine at its first call; NULL with -errno in err. */
 struct fake_process *fake_process_get(struct fake *fake, int *err);

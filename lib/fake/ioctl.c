@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 
 #include "fake/file.h"
@@ -112,6 +113,20 @@ static int on_foreign(struct fake_call *call, unsigned long request, void *arg)
                        call->process->pid);
 }
 
+/* Answered for every file before its driver is asked. */
+static bool is_any_files(unsigned long request)
+{
+    return request == FIOCLEX || request == FIONCLEX || request == FIONBIO || request == FIOASYNC ||
+           request == FIGETBSZ;
+}
+
+static int real_ioctl(int fd, unsigned long request, void *arg)
+{
+    int ret = ioctl(fd, request, arg);
+
+    return ret >= 0 ? ret : -errno;
+}
+
 int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg)
 {
     struct fake_call call = {.fake = fake,
@@ -121,8 +136,10 @@ int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg)
                              .user_size = _IOC_SIZE(request)};
     enum fake_file_kind kind = 0;
     enum fake_fd_kind what;
-    int err, ret;
+    int err;
 
+    if (is_any_files(request))
+        return real_ioctl(fd, request, arg);
     call.process = fake_process_get(fake, &err);
     if (call.process == NULL)
         return err;
@@ -143,7 +160,6 @@ int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg)
         /* Only the CPU-access bracket. */
         return _IOC_TYPE(request) == 'b' && _IOC_NR(request) == 0 ? 0 : -ENOTTY;
     default:
-        ret = ioctl(fd, request, arg);
-        return ret >= 0 ? ret : -errno;
+        return real_ioctl(fd, request, arg);
     }
 }

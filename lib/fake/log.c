@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake/file.h"
+#include "fake/log_file.h"
 #include "fake/usercopy.h"
-#include "kfd/decode.h"
 #include "kfd/error.h"
 #include "kfd/uapi.h"
 
@@ -17,6 +18,7 @@ struct fake_log {
     struct fake_log_record **ring;
     size_t capacity, count, next;
     uint64_t sequence;
+    char *path; /* of the file that every operation goes to at once, or NULL */
     _Atomic bool on;
 };
 
@@ -46,8 +48,27 @@ void fake_log_free(struct fake_log *log)
     if (log == NULL)
         return;
     drop(log);
+    free(log->path);
     pthread_mutex_destroy(&log->lock);
     free(log);
+}
+
+int fake_log_to_file(struct fake *fake, const char *path)
+{
+    struct fake_log *log = fake->log;
+    char *copy = strdup(path);
+    int err = copy != NULL ? fake_log_file_begin(fake, path) : -ENOMEM;
+
+    if (err != 0) {
+        free(copy);
+        return kfd_fail(err, "the log file %s can't be written", path);
+    }
+    pthread_mutex_lock(&log->lock);
+    free(log->path);
+    log->path = copy;
+    atomic_store(&log->on, true);
+    pthread_mutex_unlock(&log->lock);
+    return 0;
 }
 
 int fake_log_start(struct fake *fake, size_t capacity)
@@ -64,7 +85,7 @@ int fake_log_start(struct fake *fake, size_t capacity)
     drop(log);
     log->ring = ring;
     log->capacity = capacity;
-    atomic_store(&log->on, capacity != 0);
+    atomic_store(&log->on, capacity != 0 || log->path != NULL);
     pthread_mutex_unlock(&log->lock);
     return 0;
 }
@@ -72,10 +93,13 @@ int fake_log_start(struct fake *fake, size_t capacity)
 static void add(struct fake_log *log, struct fake_log_record *record)
 {
     pthread_mutex_lock(&log->lock);
+    record->pid = getpid();
+    record->sequence = ++log->sequence;
+    if (log->path != NULL)
+        fake_log_file_add(log->path, record);
     if (log->capacity == 0) {
         free(record);
     } else {
-        record->sequence = ++log->sequence;
         free(log->ring[log->next]);
         log->ring[log->next] = record;
         log->next = (log->next + 1) % log->capacity;
@@ -220,6 +244,26 @@ void fake_log_open(struct fake *fake, struct fake_process *p, enum fake_file_kin
     add(fake->log, r);
 }
 
+void fake_log_map(struct fake *fake, struct fake_process *p, int fd,
+                  const struct fake_log_mapping *mapping, int result)
+{
+    struct fake_log_record *r;
+
+    if (!atomic_load_explicit(&fake->log->on, memory_order_relaxed))
+        return;
+    r = record_new(sizeof(*mapping));
+    if (r == NULL)
+        return;
+    r->kind = FAKE_LOG_MAP;
+    r->gpu = FAKE_ANY_GPU;
+    r->fd = fd;
+    r->result = result;
+    r->object = fake_log_object(fake, p, fd);
+    r->in = sizeof(*mapping);
+    memcpy(r->bytes, mapping, sizeof(*mapping));
+    add(fake->log, r);
+}
+
 void fake_log_close(struct fake *fake, struct fake_process *p, int fd)
 {
     struct fake_log_record *r;
@@ -236,30 +280,6 @@ void fake_log_close(struct fake *fake, struct fake_process *p, int fd)
     r->fd = fd;
     r->object = object;
     add(fake->log, r);
-}
-
-static void describe(const struct fake_log_record *r, char *text, size_t size)
-{
-    int len;
-
-    switch (r->kind) {
-    case FAKE_LOG_OPEN:
-        if (r->file_kind == FAKE_FILE_KFD)
-            snprintf(text, size, "OPEN kfd = %d", r->result < 0 ? r->result : r->fd);
-        else
-            snprintf(text, size, "OPEN %s gpu=%u = %d",
-                     r->file_kind == FAKE_FILE_RENDER ? "render" : "primary", r->gpu,
-                     r->result < 0 ? r->result : r->fd);
-        return;
-    case FAKE_LOG_CLOSE:
-        snprintf(text, size, "CLOSE %s fd=%d", r->object >> 63 ? "node" : "dmabuf", r->fd);
-        return;
-    default:
-        len = kfd_decode_call(r->request, r->in != 0 ? r->bytes : NULL,
-                              r->out != 0 ? r->bytes + r->in : NULL, text, size);
-        if (len >= 0 && (size_t)len < size)
-            snprintf(text + len, size - (size_t)len, " = %d", r->result);
-    }
 }
 
 static const struct fake_log_record *record_at(const struct fake_log *log, size_t i)
@@ -292,7 +312,7 @@ int fake_log_get(struct fake *fake, size_t i, struct fake_log_entry *out)
         out->request = r->request;
         out->result = r->result;
         out->gpu = r->gpu;
-        describe(r, out->text, sizeof(out->text));
+        fake_log_describe(r, out->text, sizeof(out->text));
         err = 0;
     }
     pthread_mutex_unlock(&log->lock);
@@ -307,42 +327,21 @@ size_t fake_log_find(struct fake *fake, const char *part)
 
     pthread_mutex_lock(&log->lock);
     for (size_t i = 0; i < log->count; i++) {
-        describe(record_at(log, i), text, sizeof(text));
+        fake_log_describe(record_at(log, i), text, sizeof(text));
         found += strstr(text, part) != NULL;
     }
     pthread_mutex_unlock(&log->lock);
     return found;
 }
 
-static void print_hex(FILE *out, const uint8_t *bytes, uint32_t n)
-{
-    fputc(' ', out);
-    if (n == 0)
-        fputc('-', out);
-    for (uint32_t i = 0; i < n; i++)
-        fprintf(out, "%02x", bytes[i]);
-}
-
 int fake_log_save(struct fake *fake, FILE *out)
 {
     struct fake_log *log = fake->log;
-    char text[512];
 
     pthread_mutex_lock(&log->lock);
-    fprintf(out, "kfdirect-fake-log 1 %s %s\n", fake->profile->machine_name,
-            fake->profile->kernel.name);
-    for (size_t i = 0; i < log->count; i++) {
-        const struct fake_log_record *r = record_at(log, i);
-
-        describe(r, text, sizeof(text));
-        fprintf(out, "%llu %d %d %u %d %lx %d %llx", (unsigned long long)r->sequence, (int)r->kind,
-                (int)r->file_kind, r->node, (int)r->gpu, r->request, r->result,
-                (unsigned long long)r->object);
-        print_hex(out, r->bytes, r->in);
-        print_hex(out, r->bytes + r->in, r->out);
-        print_hex(out, r->bytes + r->in + r->out, r->ids);
-        fprintf(out, " # %s\n", text);
-    }
+    fake_log_print_header(fake, out);
+    for (size_t i = 0; i < log->count; i++)
+        fake_log_print(record_at(log, i), out);
     pthread_mutex_unlock(&log->lock);
     return ferror(out) ? kfd_fail(-EIO, "fake_log_save: writing failed") : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "fake/events.h"
 #include "fake/file.h"
+#include "fake/log.h"
 #include "fake/vm.h"
 
 /* Offsets of /dev/kfd: type in bits 63:62, gpu_id in 61:46. */
@@ -190,6 +191,7 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
     struct fake_process *p;
+    enum fake_fd_kind what;
     int err;
 
     if (fd < 0 || flags & MAP_ANONYMOUS)
@@ -198,7 +200,8 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
     if (p == NULL)
         return err;
     pthread_mutex_lock(&p->lock);
-    switch (fake_fd_look(fake, p, fd, &file, &kind)) {
+    what = fake_fd_look(fake, p, fd, &file, &kind);
+    switch (what) {
     case FAKE_FD_FILE:
         kind = file->kind;
         if (kind == FAKE_FILE_KFD)
@@ -219,5 +222,15 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
         break;
     }
     pthread_mutex_unlock(&p->lock);
+    if (what != FAKE_FD_OTHER) {
+        struct fake_log_mapping m = {.addr = (uintptr_t)addr,
+                                     .size = size,
+                                     .offset = offset,
+                                     .out = err == 0 ? (uintptr_t)*out : 0,
+                                     .prot = prot,
+                                     .flags = flags};
+
+        fake_log_map(fake, p, fd, &m, err);
+    }
     return err;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "fake/log.h"
+#include "fake/log_file.h"
 #include "kfd/error.h"
 #include "kfd/uapi.h"
 
@@ -31,6 +31,7 @@ struct stand_in {
 struct replay {
     struct fake *fake;
     struct kfd_sys *sys;
+    pid_t pid;                 /* whose operations are done again; 0: whose comes first */
     struct fake_map by_object; /* struct stand_in * */
     struct fake_replay *result;
 };
@@ -58,23 +59,24 @@ static int parse_hex(const char **text, void *to, uint32_t room, uint32_t *size)
 static int parse(const char *text, struct line *l)
 {
     unsigned long long sequence, object;
-    int kind, file_kind, gpu, used = 0;
+    int pid, kind, file_kind, gpu, used = 0;
     struct fake_log_record *h = &l->head;
     size_t len;
 
     memset(h, 0, sizeof(*h));
     memset(l->in, 0, sizeof(l->in));
     memset(l->out, 0, sizeof(l->out));
-    if (sscanf(text, "%llu %d %d %u %d %lx %d %llx%n", &sequence, &kind, &file_kind, &h->node, &gpu,
-               &h->request, &h->result, &object, &used) != 8)
+    if (sscanf(text, "%d %llu %d %d %u %d %lx %d %llx%n", &pid, &sequence, &kind, &file_kind,
+               &h->node, &gpu, &h->request, &h->result, &object, &used) != 9)
         return -EINVAL;
+    h->pid = pid;
     h->sequence = sequence;
     h->kind = kind;
     h->file_kind = file_kind;
     h->gpu = (uint32_t)gpu;
     h->object = object;
     text += used;
-    if (kind < FAKE_LOG_OPEN || kind > FAKE_LOG_REQUEST ||
+    if (kind < FAKE_LOG_OPEN || kind > FAKE_LOG_MAP ||
         parse_hex(&text, l->in, MAX_ARG, &h->in) != 0 ||
         parse_hex(&text, l->out, MAX_ARG, &h->out) != 0 ||
         parse_hex(&text, l->ids, sizeof(l->ids), &h->ids) != 0)
@@ -270,9 +272,18 @@ static int replay_open(struct replay *r, struct line *l)
 
 static int replay_line(struct replay *r, struct line *l)
 {
+    if (r->pid == 0)
+        r->pid = l->head.pid;
+    if (l->head.pid != r->pid) {
+        r->result->others++;
+        return 0;
+    }
     switch (l->head.kind) {
     case FAKE_LOG_OPEN:
         return replay_open(r, l);
+    case FAKE_LOG_MAP:
+        r->result->skipped++;
+        return 0;
     case FAKE_LOG_CLOSE:
         r->result->replayed++;
         drop_stand_in(r, l->head.object);
@@ -295,9 +306,9 @@ static void close_rest(struct replay *r)
     fake_map_clear(&r->by_object);
 }
 
-int fake_log_replay(struct fake *fake, FILE *in, struct fake_replay *out)
+int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, struct fake_replay *out)
 {
-    struct replay r = {.fake = fake, .sys = fake_sys(fake), .result = out};
+    struct replay r = {.fake = fake, .sys = fake_sys(fake), .pid = pid, .result = out};
     struct line *l = calloc(1, sizeof(*l));
     char *text = NULL;
     size_t room = 0;
@@ -306,7 +317,8 @@ int fake_log_replay(struct fake *fake, FILE *in, struct fake_replay *out)
     memset(out, 0, sizeof(*out));
     if (l == NULL)
         return -ENOMEM;
-    if (getline(&text, &room, in) < 0 || strncmp(text, "kfdirect-fake-log 1 ", 20) != 0)
+    if (getline(&text, &room, in) < 0 ||
+        strncmp(text, FAKE_LOG_MAGIC "\t", sizeof(FAKE_LOG_MAGIC)) != 0)
         err = kfd_fail(-EINVAL, "fake_log_replay: this is no log");
     for (l->number = 2; err == 0 && getline(&text, &room, in) > 0; l->number++) {
         err = parse(text, l);

@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <kfdirect/kfd.h>
 #include "kfd/decode.h"
@@ -82,20 +84,38 @@ static int trace_dup_fd(struct kfd_sys *sys, int fd, int min)
     return ret;
 }
 
+/* A copy of an argument; false where it can't be read, as the kernel will find too. Where a sandbox
+ * forbids the call there is no check. */
+static bool copy(void *to, void *arg, size_t size)
+{
+    struct iovec mine, theirs = {arg, size < ARG_SIZE ? size : ARG_SIZE};
+    int saved = errno;
+    ssize_t n;
+
+    if (theirs.iov_len == 0)
+        return true;
+    mine = (struct iovec){to, theirs.iov_len};
+    n = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0);
+    if (n < 0 && (errno == ENOSYS || errno == EPERM)) {
+        memcpy(to, arg, theirs.iov_len);
+        n = (ssize_t)theirs.iov_len;
+    }
+    errno = saved;
+    return n == (ssize_t)theirs.iov_len;
+}
+
 static int trace_request(struct kfd_sys *sys, int fd, unsigned long request, void *arg)
 {
     struct kfd_sys *next = below(sys);
-    unsigned char before[ARG_SIZE];
-    size_t size = _IOC_SIZE(request);
-    char text[LINE_SIZE];
-    uint64_t begin;
-    int ret;
-
     /* Results overwrite inputs where the argument is a union. */
-    memcpy(before, arg, size < ARG_SIZE ? size : ARG_SIZE);
-    begin = now();
-    ret = next->ops->request(next, fd, request, arg);
-    kfd_decode_call(request, before, arg, text, sizeof(text));
+    unsigned char before[ARG_SIZE] = {0}, after[ARG_SIZE] = {0};
+    bool readable = copy(before, arg, _IOC_SIZE(request));
+    char text[LINE_SIZE];
+    uint64_t begin = now();
+    int ret = next->ops->request(next, fd, request, arg);
+
+    readable = readable && copy(after, arg, _IOC_SIZE(request));
+    kfd_decode_call(request, readable ? before : NULL, readable ? after : NULL, text, sizeof(text));
     line(sys, begin, ret, "ioctl fd=%d %s", fd, text);
     return ret;
 }

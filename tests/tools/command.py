@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 KFDIRECT = sys.argv[1]
 cases = []
@@ -48,7 +49,8 @@ def no_command_and_unknown_command_are_usage_errors():
 
 @case
 def help_goes_to_stdout():
-    for args in (("--help",), ("info", "--help"), ("demo", "--help"), ("fake", "--help")):
+    for args in (("--help",), ("info", "--help"), ("demo", "--help"), ("fake", "--help"),
+                 ("replay", "--help")):
         result = run(*args)
         expect_exit(result, 0)
         expect("usage:" in result.stdout, f"{args}: {result.stdout}")
@@ -169,6 +171,118 @@ def fake_runs_a_program_and_passes_its_exit_code():
     expect_exit(run("fake", "--", "sh", "-c", "exit 7"), 7)
     expect_exit(run("fake", "--", "/nonexistent/program"), 127)
     expect_exit(run("fake", "--"), 2)
+
+
+@case
+def fake_names_the_bad_argument_and_what_was_expected():
+    for args, words in (
+            (("--machine", "voodoo2:1"), ("voodoo2", "mi300x")),
+            (("--machine", "mi210:0"), ("mi210:0", "count")),
+            (("--kernel", "5.1"), ("5.1", "6.12")),
+            (("--log", "/nonexistent/folder/log"), ("--log", "/nonexistent/folder/log")),
+            (("--frobnicate",), ("--frobnicate", "usage:"))):
+        result = run("fake", *args, "--", "true")
+        expect_exit(result, 2)
+        expect(all(word in result.stderr for word in words), f"{args}: {result.stderr}")
+    result = run("info", "--kernel", "6.1")
+    expect_exit(result, 2)
+    expect("--machine" in result.stderr, result.stderr)
+
+
+@case
+def fake_passes_signals_input_and_output():
+    result = run("fake", "--", "sh", "-c", "kill -TERM $$")
+    expect(result.returncode == -15, result.returncode)
+    result = subprocess.run([KFDIRECT, "fake", "--", "cat"], input="text", capture_output=True,
+                            text=True, timeout=60)
+    expect(result.stdout == "text" and not result.stderr, result)
+
+
+@case
+def fake_refuses_what_it_cannot_serve():
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "static")
+        with open("/bin/sh", "rb") as shell, open(program, "wb") as out:
+            head = bytearray(shell.read(64))
+            head[56:58] = b"\0\0"  # no program headers: no interpreter either
+            out.write(head)
+        script = os.path.join(folder, "script")
+        with open(script, "w") as out:
+            out.write(f"#! {program} -x\n")
+        plain = os.path.join(folder, "plain")
+        with open(plain, "w") as out:
+            out.write("true\n")
+        os.chmod(program, 0o755)
+        os.chmod(script, 0o755)
+        for name in (program, script):
+            result = run("fake", "--", name)
+            expect_exit(result, 126)
+            expect("statically linked" in result.stderr, result.stderr)
+        for name, code in ((plain, 126), (folder, 126), (program + "/x", 126),
+                           (folder + "/none", 127), ("no-such-program", 127)):
+            result = run("fake", "--", name)
+            expect_exit(result, code)
+            expect(name in result.stderr, result.stderr)
+
+
+@case
+def fake_takes_machine_and_kernel_from_the_environment():
+    env = {"KFDIRECT_FAKE": "mi210:3", "KFDIRECT_FAKE_KERNEL": "6.1"}
+    found = json.loads(run("fake", "--", KFDIRECT, "info", "--json", env=env).stdout)
+    expect(len(found["gpus"]) == 3 and found["vmm"]["engine"] == "gem", found["vmm"])
+    # Options go before it, and one fake inside another is a machine of its own.
+    result = run("fake", "--machine", "mi210:2", "--", KFDIRECT, "fake", "--machine", "mi300x:5",
+                 "--kernel", "6.12", "--strict", "--", KFDIRECT, "info", "--json", env=env)
+    expect_exit(result, 0)
+    found = json.loads(result.stdout)
+    expect(len(found["gpus"]) == 5 and found["vmm"]["engine"] == "drm", found["vmm"])
+
+
+@case
+def two_fakes_at_once_do_not_meet():
+    command = [KFDIRECT, "fake", "--machine", "mi210:2", "--", KFDIRECT, "info", "--json"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    found = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+    expect(all(process.returncode == 0 for process in both), "exit codes")
+    expect(found[0] == found[1], "they see the same")
+
+
+def logged(folder, *program):
+    name = os.path.join(folder, "log")
+    expect_exit(run("fake", "--machine", "mi210:2", "--log", name, "--", *program), 0)
+    return name
+
+
+@case
+def a_log_is_written_for_a_linked_program_and_replays_alike():
+    with tempfile.TemporaryDirectory() as folder:
+        name = logged(folder, KFDIRECT, "info")
+        with open(name) as text:
+            lines = text.read().splitlines()
+        expect(lines[0].split("\t")[1:] == ["mi210:2", "6.12"], lines[0])
+        expect(any("# GET_VERSION" in line for line in lines), "no request in it")
+        result = run("replay", name)
+        expect_exit(result, 0)
+        expect(": 0 answered differently" in result.stdout, result.stdout)
+        # Another kernel answers otherwise, and the first difference is named.
+        result = run("replay", "--kernel", "6.1", name)
+        expect_exit(result, 1)
+        expect("the first difference: line" in result.stdout, result.stdout)
+        # A log begins anew, but all processes of one run are in it.
+        logged(folder, "sh", "-c", f"'{KFDIRECT}' info && '{KFDIRECT}' info")
+        with open(name) as text:
+            lines = text.read().splitlines()[1:]
+        processes = {line.split()[0] for line in lines}
+        expect(len(processes) == 2, f"{len(processes)} processes")
+        for process in processes:
+            result = run("replay", "--process", process, name)
+            expect_exit(result, 0)
+            expect("of other processes" in result.stdout, result.stdout)
+        for args, word in ((("--process", "none", name), "--process"), ((name, name), "usage:"),
+                           ((__file__,), "no log"), ((folder + "/none",), folder + "/none")):
+            result = run("replay", *args)
+            expect_exit(result, 2)
+            expect(word in result.stderr, result.stderr)
 
 
 print(f"1..{len(cases)}")

@@ -46,23 +46,6 @@ void preload_leave(void)
     inside--;
 }
 
-static struct kfd_sys *with_log(struct kfd_sys *next)
-{
-    const char *path = secure_getenv("KFDIRECT_FAKE_LOG");
-    struct kfd_sys *traced;
-    FILE *f;
-
-    if (path == NULL)
-        return next;
-    f = fopen(path, "ae");
-    if (f == NULL) {
-        fprintf(stderr, "kfdirect: %s: %s\n", path, strerror(errno));
-        return next;
-    }
-    setvbuf(f, NULL, _IOLBF, 0);
-    return kfd_sys_trace_new(next, f, &traced) == 0 ? traced : next;
-}
-
 /* Once for a program and all that it starts. */
 static void announce(const char *spec, const struct fake *made)
 {
@@ -80,11 +63,12 @@ static void make_fake(void)
 
     if (spec == NULL)
         return;
-    if (fake_from_env(spec, &made) != 0) {
+    if (fake_create_from_spec(spec, &made) != 0) {
         fprintf(stderr, "kfdirect: KFDIRECT_FAKE=%s: %s\n", spec, kfd_error_text());
         return;
     }
-    sys = with_log(fake_sys(made));
+    made->speaks = true;
+    sys = fake_sys(made);
     announce(spec, made);
     atomic_store(&fake, made);
 }

@@ -113,7 +113,7 @@ static void test_a_saved_log_replays_alike(void **state)
 
     assert_int_equal(fake_create(&o, &other), 0);
     file = fmemopen(text, size, "r");
-    if (fake_log_replay(other, file, &result) != 0)
+    if (fake_log_replay(other, file, 0, &result) != 0)
         fail_msg("%s", fake_error_text());
     fclose(file);
     if (result.differing != 0)
@@ -126,7 +126,7 @@ static void test_a_saved_log_replays_alike(void **state)
     o.machine = "navi31:2";
     assert_int_equal(fake_create(&o, &other), 0);
     file = fmemopen(text, size, "r");
-    assert_int_equal(fake_log_replay(other, file, &result), 0);
+    assert_int_equal(fake_log_replay(other, file, 0, &result), 0);
     fclose(file);
     assert_true(result.differing > 0);
     assert_non_null(strstr(result.text, "line "));
@@ -138,12 +138,12 @@ static void test_a_saved_log_replays_alike(void **state)
     o.machine = "mi300x:2";
     assert_int_equal(fake_create(&o, &other), 0);
     file = fmemopen(text, size, "r");
-    assert_int_equal(fake_log_replay(other, file, &result), -EINVAL);
+    assert_int_equal(fake_log_replay(other, file, 0, &result), -EINVAL);
     assert_non_null(strstr(fake_error_text(), "line 2"));
     fclose(file);
     *text = 'x';
     file = fmemopen(text, size, "r");
-    assert_int_equal(fake_log_replay(other, file, &result), -EINVAL);
+    assert_int_equal(fake_log_replay(other, file, 0, &result), -EINVAL);
     fclose(file);
     fake_destroy(other);
     free(text);

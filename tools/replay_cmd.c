@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* kfdirect replay: does the requests of a log again on a new fake machine. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+static int usage(FILE *out, int code)
+{
+    fprintf(
+        out,
+        "usage: kfdirect replay [--machine NAME] [--kernel VERSION] [--process ID] LOG\n"
+        "\n"
+        "Does the requests of one process again that kfdirect fake --log wrote down, on a new\n"
+        "machine, and compares results and outputs. Exits with 0 when all are alike.\n"
+        "\n"
+        "  --machine NAME, --kernel VERSION  another machine or kernel than the log names\n"
+        "  --process ID                      of which process; default: of the first in the log\n");
+    return code;
+}
+
+/* Machine and kernel of the first line, "magic\tmachine\tkernel"; they point into it. */
+static void read_header(FILE *in, char *line, size_t size, char **machine, char **kernel)
+{
+    char *rest = fgets(line, (int)size, in) != NULL ? line : NULL;
+
+    strsep(&rest, "\t");
+    *machine = strsep(&rest, "\t");
+    *kernel = strsep(&rest, "\n");
+    rewind(in);
+}
+
+static int report(const struct fake_replay *r, const char *machine, const char *kernel)
+{
+    printf("%" PRIu64 " operations done again on %s, kernel %s: %" PRIu64 " answered differently\n",
+           r->replayed, machine, kernel, r->differing);
+    if (r->skipped != 0)
+        printf("%" PRIu64 " left out: mappings, queues, events and others that hold addresses\n",
+               r->skipped);
+    if (r->others != 0)
+        printf("%" PRIu64 " left out: of other processes\n", r->others);
+    if (r->differing != 0)
+        printf("the first difference: %s\n", r->text);
+    return r->differing == 0 ? TOOL_OK : TOOL_FAILED;
+}
+
+static int replay(FILE *in, const char *name, const char *machine, const char *kernel, pid_t pid)
+{
+    char line[1024], *wrote_machine, *wrote_kernel;
+    struct fake_options options = {.size = sizeof(options)};
+    struct fake_replay result;
+    struct fake *fake;
+    int status;
+
+    read_header(in, line, sizeof(line), &wrote_machine, &wrote_kernel);
+    options.machine = machine != NULL ? machine : wrote_machine;
+    options.kernel = kernel != NULL ? kernel : wrote_kernel;
+    if (wrote_kernel == NULL) {
+        fprintf(stderr, "kfdirect: %s: this is no log of kfdirect fake --log\n", name);
+        return TOOL_USAGE;
+    }
+    if (fake_create(&options, &fake) != 0) {
+        fprintf(stderr, "kfdirect: %s\n", fake_error_text());
+        return TOOL_USAGE;
+    }
+    if (fake_log_replay(fake, in, pid, &result) != 0) {
+        fprintf(stderr, "kfdirect: %s: %s\n", name, fake_error_text());
+        status = TOOL_USAGE;
+    } else {
+        status = report(&result, options.machine, options.kernel);
+    }
+    fake_destroy(fake);
+    return status;
+}
+
+int replay_cmd(int argc, char **argv)
+{
+    static const struct option options[] = {{"machine", required_argument, NULL, 'm'},
+                                            {"kernel", required_argument, NULL, 'k'},
+                                            {"process", required_argument, NULL, 'p'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    const char *machine = NULL, *kernel = NULL;
+    char *end = NULL;
+    long pid = 0;
+    int opt, status;
+    FILE *in;
+
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (opt == 'm')
+            machine = optarg;
+        else if (opt == 'k')
+            kernel = optarg;
+        else if (opt == 'p')
+            pid = strtol(optarg, &end, 10);
+        else
+            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+    }
+    if (end != NULL && (*end != '\0' || pid <= 0 || pid > INT32_MAX)) {
+        fprintf(stderr, "kfdirect: --process: expected the number of a process\n");
+        return TOOL_USAGE;
+    }
+    if (optind + 1 != argc)
+        return usage(stderr, TOOL_USAGE);
+    in = fopen(argv[optind], "re");
+    if (in == NULL) {
+        fprintf(stderr, "kfdirect: %s: %s\n", argv[optind], strerror(errno));
+        return TOOL_USAGE;
+    }
+    status = replay(in, argv[optind], machine, kernel, (pid_t)pid);
+    fclose(in);
+    return status;
+}
