@@ -80,6 +80,7 @@ struct fake_translation {
     uint64_t offset;    /* of va in it */
     uint64_t page_size; /* of the entry: 4 KiB up to 1 GiB */
     uint32_t flags;     /* KFD_VA_* of the entry */
+    bool system;        /* the memory is the host's */
     bool from_tlb;      /* served by the TLB */
     bool stale;         /* the TLB entry no longer matches the page tables */
     char text[160];

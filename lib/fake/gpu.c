@@ -72,6 +72,16 @@ static bool walk(struct fake_vm *vm, uint64_t addr, struct fake_pte *pte,
     return true;
 }
 
+static bool in_system(struct fake *fake, const struct fake_pte *pte)
+{
+    const struct fake_shared_bo *bo;
+
+    if (!fake_machine_alive(&fake->machine, pte->mem, pte->generation))
+        return false;
+    bo = fake_machine_bo(&fake->machine, pte->mem);
+    return bo->domain != FAKE_DOMAIN_VRAM || bo->pinned_gtt != 0;
+}
+
 /* Process lock held. The entry that serves the access goes to pte; fill: as an access would. */
 static enum fake_fault_reason translate(struct fake *fake, struct fake_process *p, uint32_t gpu,
                                         uint64_t va, enum fake_access access, bool fill,
@@ -96,6 +106,7 @@ static enum fake_fault_reason translate(struct fake *fake, struct fake_process *
         out->flags = pte->flags;
         out->page_size = out->from_tlb ? pte->size : fake_pte_page(pte, addr);
         out->reason = check_rights(pte->flags, access);
+        out->system = in_system(fake, pte);
         if (out->reason == FAKE_FAULT_NONE &&
             (pte->moved || !fake_machine_alive(&fake->machine, pte->mem, pte->generation)))
             out->reason = FAKE_FAULT_FREED;

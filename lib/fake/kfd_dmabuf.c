@@ -118,8 +118,9 @@ int fake_kfd_get_dmabuf_info(struct fake_call *call, void *arg)
         owner = first;
     a->gpu_id = profile->gpus[owner].gpu_id;
     a->flags = bo.domain == FAKE_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
-    /* Where the CPU sees everything the wish is forgotten; pinning records it. */
-    if (bo.pinned_gtt != 0 ||
+    /* Where the CPU sees everything the wish is forgotten; pinning records it, and so does the
+     * CPU's first access, which here is the making of its view. */
+    if (bo.pinned_gtt != 0 || bo.cpu_viewed != 0 ||
         (bo.flags & KFD_MEM_PUBLIC && !fake_gpu_large_bar(&profile->gpus[owner])))
         a->flags |= KFD_MEM_PUBLIC;
     return a->metadata_ptr == 0

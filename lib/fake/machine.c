@@ -454,6 +454,13 @@ int fake_machine_export_bo(struct fake_machine *m, uint32_t index, int flags)
     return fd;
 }
 
+void fake_machine_cpu_view(struct fake_machine *m, uint32_t index)
+{
+    fake_machine_lock(m);
+    m->shared->bos[index].cpu_viewed = 1;
+    fake_machine_unlock(m);
+}
+
 void fake_machine_pin_gtt(struct fake_machine *m, uint32_t index, int by)
 {
     struct fake_shared_bo *bo = &m->shared->bos[index];

@@ -67,6 +67,7 @@ struct fake_shared_bo {
     uint32_t list_next;  /* free or idle list (derived) */
     uint32_t external;   /* a descriptor or a mapping was given out */
     uint32_t pinned_gtt; /* attached to a device that cannot reach its VRAM */
+    uint32_t cpu_viewed; /* the CPU has or had a mapping of it */
     uint32_t metadata_size;
     uint64_t metadata_flags, tiling;
 };
@@ -137,6 +138,8 @@ int fake_machine_open_bo(struct fake_machine *machine, uint32_t index, int flags
 /* The same, to be given out: counts as an external reference while it or a mapping of it lives. */
 int fake_machine_export_bo(struct fake_machine *machine, uint32_t index, int flags);
 
+/* The CPU has mapped the object. */
+void fake_machine_cpu_view(struct fake_machine *machine, uint32_t index);
 /* The object is (by 1) or is no longer (by -1) kept in system memory for a device that cannot reach
  * its VRAM. */
 void fake_machine_pin_gtt(struct fake_machine *machine, uint32_t index, int by);

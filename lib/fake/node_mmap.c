@@ -151,6 +151,8 @@ static int mmap_bo(struct fake *fake, uint32_t index, void *addr, size_t size, i
         return fd;
     err = real_mmap(addr, size, prot, flags, fd, offset, out);
     close(fd);
+    if (err == 0)
+        fake_machine_cpu_view(&fake->machine, index);
     return err;
 }
 
@@ -177,12 +179,16 @@ static int mmap_dmabuf(struct fake *fake, int fd, void *addr, size_t size, int p
 {
     struct fake_shared_bo bo;
     uint32_t index;
+    int err;
 
     if (fake_machine_peek(&fake->machine, fd, &index, &bo) != 0)
         return -EBADF;
     if (offset > bo.size || fake_page_up(size) > bo.size - offset)
         return -EINVAL;
-    return real_mmap(addr, size, prot, flags, fd, offset, out);
+    err = real_mmap(addr, size, prot, flags, fd, offset, out);
+    if (err == 0)
+        fake_machine_cpu_view(&fake->machine, index);
+    return err;
 }
 
 int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, int fd,

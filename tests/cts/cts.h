@@ -76,11 +76,15 @@ struct cts_case {
 extern const struct cts_case cts_door_cases[], cts_dispatch_cases[], cts_topology_cases[],
     cts_query_cases[], cts_vm_cases[], cts_alloc_cases[], cts_map_cases[], cts_share_cases[],
     cts_gem_cases[], cts_gemva_cases[], cts_mmap_cases[], cts_event_cases[], cts_queue_cases[],
-    cts_peer_cases[], cts_trap_cases[], cts_table_cases[], cts_resident_cases[];
+    cts_peer_cases[], cts_trap_cases[], cts_table_cases[], cts_resident_cases[],
+    cts_lib_kfd_cases[];
 
 /* Rows. ret is 0 or positive on success, -errno on failure; positive results are written as 0. */
 void cts_row(struct cts *c, const char *step, long want, long ret, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
+/* The same with results that have names of their own. */
+void cts_row_named(struct cts *c, const char *step, const char *want, const char *got,
+                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* A text in a small ring of buffers, for steps named in a loop. */
 const char *cts_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Ends the case at once as skipped. */
@@ -150,14 +154,14 @@ void cts_close(struct cts *c, int fd);
 /* Page tables. A translation of va on a gpu as the hardware would find it; page size 0 when nothing
  * is mapped. `pages` identifies the physical page: VRAM offset or system page address. */
 struct cts_pte {
-    uint64_t page, page_size;
+    uint64_t va, page, page_size;
     uint32_t flags; /* KFD_VA_* */
     bool system;
 };
 /* Once per process, after cts_start: -ENOSYS when the ground cannot show its tables. */
 int cts_walk_start(struct cts *c);
 int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out);
-/* The first word of a page that cts_translate found; a driver's ground only. */
+/* The first word of a page that cts_translate found; on the fake it must be readable there. */
 int cts_peek(struct cts *c, uint32_t gpu, const struct cts_pte *pte, uint32_t *word);
 /* A count that rises with every TLB flush of the GPU. -ENOSYS where nothing counts. */
 int cts_flushes(struct cts *c, uint32_t gpu, uint64_t *count);

@@ -39,24 +39,42 @@ const char *cts_handle_text(const struct cts *c, uint64_t handle)
     return cts_text("%s:%u", cts_gpu_text(c, (uint32_t)(handle >> 32)), (uint32_t)handle);
 }
 
+static void __attribute__((format(printf, 6, 0)))
+write_row(struct cts *c, const char *step, const char *want, const char *got, bool wrong,
+          const char *fmt, va_list ap)
+{
+    char out[1280];
+
+    vsnprintf(out, sizeof out, fmt, ap);
+    dprintf(c->rows, "%s\t%s\t%s\t%s\n", c->name, step, got, out);
+    __atomic_add_fetch(&c->tally->rows, 1, __ATOMIC_RELAXED);
+    if (wrong) {
+        __atomic_add_fetch(&c->tally->wrong, 1, __ATOMIC_RELAXED);
+        printf("# %s: %s: %s, wanted %s (%s)\n", c->name, step, got, want, out);
+        fflush(stdout);
+    }
+}
+
 void cts_row(struct cts *c, const char *step, long want, long ret, const char *fmt, ...)
 {
-    char out[512];
+    va_list ap;
+
+    if (ret > 0)
+        ret = 0;
+    va_start(ap, fmt);
+    write_row(c, step, result_text(want), result_text(ret), want != CTS_ANY && want != ret, fmt,
+              ap);
+    va_end(ap);
+}
+
+void cts_row_named(struct cts *c, const char *step, const char *want, const char *got,
+                   const char *fmt, ...)
+{
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(out, sizeof out, fmt, ap);
+    write_row(c, step, want, got, strcmp(want, got) != 0, fmt, ap);
     va_end(ap);
-    if (ret > 0)
-        ret = 0;
-    dprintf(c->rows, "%s\t%s\t%s\t%s\n", c->name, step, result_text(ret), out);
-    __atomic_add_fetch(&c->tally->rows, 1, __ATOMIC_RELAXED);
-    if (want != CTS_ANY && want != ret) {
-        __atomic_add_fetch(&c->tally->wrong, 1, __ATOMIC_RELAXED);
-        printf("# %s: %s: %s, wanted %s (%s)\n", c->name, step, result_text(ret), result_text(want),
-               out);
-        fflush(stdout);
-    }
 }
 
 void cts_skip(struct cts *c, const char *fmt, ...)

@@ -7,6 +7,7 @@
  * gets its first queue, so one is made; it is never rung. Only scheduling without firmware
  * (sched_policy=2) writes those registers, as in the guest.
  */
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -175,6 +176,7 @@ int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out)
     struct fake_translation t;
 
     memset(out, 0, sizeof *out);
+    out->va = va & ~4095ull;
     if (!c->fake)
         return walkers[gpu].owner == getpid() ? walk(&walkers[gpu], va, out) : -ENOSYS;
     fake_gpu_translate(c->fake, gpu, va, FAKE_READ, &t);
@@ -183,18 +185,42 @@ int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out)
     out->page_size = t.page_size;
     out->page = t.object << 32 | (t.offset & ~4095ull);
     out->flags = t.flags & (KFD_VA_READ | KFD_VA_WRITE | KFD_VA_EXEC);
+    out->system = t.system;
     return 0;
+}
+
+/* A word of the machine's memory. What a bus address names is found in the kernel's own image of
+ * its memory: no IOMMU is in between. */
+static int peek_system(uint64_t page, uint32_t *word)
+{
+    int fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC), ret = -ENOSYS;
+    Elf64_Ehdr head;
+    Elf64_Phdr p;
+
+    if (fd < 0)
+        return -ENOSYS;
+    if (pread(fd, &head, sizeof head, 0) != sizeof head)
+        head.e_phnum = 0;
+    for (unsigned i = 0; ret < 0 && i < head.e_phnum; i++) {
+        if (pread(fd, &p, sizeof p, (off_t)(head.e_phoff + i * sizeof p)) != sizeof p)
+            break;
+        if (p.p_type != PT_LOAD || page < p.p_paddr || page - p.p_paddr >= p.p_memsz)
+            continue;
+        if (pread(fd, word, sizeof *word, (off_t)(p.p_offset + page - p.p_paddr)) == sizeof *word)
+            ret = 0;
+    }
+    close(fd);
+    return ret;
 }
 
 int cts_peek(struct cts *c, uint32_t gpu, const struct cts_pte *pte, uint32_t *word)
 {
-    /* Which of them a bus address is, the kernel's memory device tells: no IOMMU in between. */
-    int fd = pte->system ? open("/dev/mem", O_RDONLY | O_CLOEXEC) : walkers[gpu].vram;
-    bool read = pread(fd, word, sizeof *word, (off_t)pte->page) == sizeof *word;
-
-    if (pte->system && fd >= 0)
-        close(fd);
-    return read && !c->fake ? 0 : -ENOSYS;
+    if (c->fake)
+        return fake_gpu_read(c->fake, gpu, pte->va, word, sizeof *word, NULL);
+    if (pte->system)
+        return peek_system(pte->page, word);
+    return pread(walkers[gpu].vram, word, sizeof *word, (off_t)pte->page) == sizeof *word ? 0
+                                                                                          : -ENOSYS;
 }
 
 /* On gfx8 the driver asks for a flush through a register, which is emptied here after each look. */

@@ -234,6 +234,21 @@ static void test_an_access_crosses_mappings_and_stops_at_a_hole(void **state)
     rig_end(&r);
 }
 
+static void test_a_translation_tells_host_memory(void **state)
+{
+    struct fake_translation t;
+    struct rig r;
+
+    rig_start(&r, "mi210", "6.12", 0);
+    assert_int_equal(rig_map(&r, rig_must_alloc(&r, 0, VA, MIB, VRAM_RW), 0), 0);
+    assert_int_equal(rig_map(&r, rig_must_alloc(&r, 0, VA + MIB, MIB, KFD_MEM_GTT), 0), 0);
+    assert_int_equal(fake_gpu_translate(r.fake, 0, VA, FAKE_READ, &t), 0);
+    assert_false(t.system);
+    assert_int_equal(fake_gpu_translate(r.fake, 0, VA + MIB, FAKE_READ, &t), 0);
+    assert_true(t.system);
+    rig_end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_cost_counts_entries_by_size),
         cmocka_unit_test(test_faults_say_who_where_and_why),
         cmocka_unit_test(test_an_access_crosses_mappings_and_stops_at_a_hole),
+        cmocka_unit_test(test_a_translation_tells_host_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

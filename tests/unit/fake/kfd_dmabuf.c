@@ -160,6 +160,26 @@ static void test_dmabuf_info(void **state)
     rig_end(&r);
 }
 
+static void test_dmabuf_info_tells_public_once_the_cpu_has_a_view(void **state)
+{
+    struct kfd_ioctl_get_dmabuf_info_args a;
+    struct rig r;
+    void *view;
+    int fd;
+
+    rig_start(&r, "mi210", "6.12", 0);
+    fd = rig_export(&r, rig_must_alloc(&r, 0, 0, MIB, VRAM_RW));
+    assert_int_equal(info(&r, fd, &a), 0);
+    assert_int_equal(a.flags, KFD_MEM_VRAM);
+    assert_int_equal(r.sys->ops->map_pages(r.sys, NULL, MIB, PROT_READ, MAP_SHARED, fd, 0, &view),
+                     0);
+    assert_int_equal(r.sys->ops->unmap_pages(r.sys, view, MIB), 0);
+    assert_int_equal(info(&r, fd, &a), 0);
+    assert_int_equal(a.flags, KFD_MEM_VRAM | KFD_MEM_PUBLIC);
+    rig_close(&r, fd);
+    rig_end(&r);
+}
+
 static void test_memory_is_charged_until_the_last_reference(void **state)
 {
     uint64_t all, h, second;
@@ -314,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_import_checks_in_the_personalitys_order),
         cmocka_unit_test(test_foreign_devices_import_from_6_12_on),
         cmocka_unit_test(test_dmabuf_info),
+        cmocka_unit_test(test_dmabuf_info_tells_public_once_the_cpu_has_a_view),
         cmocka_unit_test(test_memory_is_charged_until_the_last_reference),
         cmocka_unit_test(test_a_buffer_outlives_its_exporter_and_is_charged_exactly),
         cmocka_unit_test(test_a_full_descriptor_table_is_emfile),
