@@ -68,10 +68,11 @@ static void grant(const struct vmm_access *access, struct vmm_rights *rights, ui
 static int build(struct vmm_plan *plan, uint64_t va, uint64_t size, const struct vmm_access *access,
                  size_t count)
 {
+    const struct vmm_maptab *maps = &plan->resv->maps;
     struct vmm_mapping *map;
 
-    for (map = vmm_maptab_first_in(&plan->resv->maps, va, size); map && map->va - va < size;
-         map = vmm_maptab_next(map)) {
+    for (map = vmm_maptab_first_in(maps, va, size); map && map->va - va < size;
+         map = vmm_maptab_next(maps, map)) {
         struct vmm_rights to = {map->read_mask, map->write_mask};
         uint8_t host = map->host_prot;
 

@@ -39,8 +39,7 @@ static int check_resv(const struct vmm_resv *resv)
     err = vmm_maptab_validate(&resv->maps, vmm_resv_base(resv), resv->space.size);
     if (err)
         return kfd_fail_in(err, "reservation 0x%llx", (unsigned long long)vmm_resv_base(resv));
-    for (map = vmm_maptab_first_in(&resv->maps, vmm_resv_base(resv), resv->space.size); map;
-         map = vmm_maptab_next(map)) {
+    for (map = vmm_maptab_first(&resv->maps); map; map = vmm_maptab_next(&resv->maps, map)) {
         err = check_mapping(resv, map);
         if (err)
             return err;
@@ -104,8 +103,8 @@ static int validate_resvs(struct vmm *vmm, struct totals *seen, uint64_t *one_st
             ++*one_step;
             continue;
         }
-        map = vmm_maptab_first_in(&resv->maps, vmm_resv_base(resv), resv->space.size);
-        for (; map; map = vmm_maptab_next(map)) {
+        map = vmm_maptab_first(&resv->maps);
+        for (; map; map = vmm_maptab_next(&resv->maps, map)) {
             seen->maps++;
             seen->installed += (uint64_t)__builtin_popcountll(map->read_mask);
         }
@@ -168,8 +167,7 @@ static void print_resv(FILE *out, const struct vmm_resv *resv)
     fprintf(out, "%s " VMM_RANGE ", %" PRIu64 " mappings\n",
             resv->one_step ? "one-step" : "reservation",
             VMM_RANGE_ARGS(vmm_resv_base(resv), resv->space.size), resv->maps.count);
-    for (map = vmm_maptab_first_in(&resv->maps, vmm_resv_base(resv), resv->space.size); map;
-         map = vmm_maptab_next(map)) {
+    for (map = vmm_maptab_first(&resv->maps); map; map = vmm_maptab_next(&resv->maps, map)) {
         fprintf(out, "  " VMM_RANGE " -> 0x%" PRIx64 "+0x%" PRIx64 " %s %u ",
                 VMM_RANGE_ARGS(map->va, map->size), map->alloc->handle, map->offset,
                 map->alloc->props.location == VMM_LOCATION_HOST ? "host by device" : "device",

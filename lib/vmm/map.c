@@ -25,41 +25,32 @@ static int check_part(const struct vmm_alloc *alloc, uint64_t size, uint64_t off
 
 int vmm_map(struct vmm *vmm, uint64_t va, uint64_t size, uint64_t offset, vmm_handle handle)
 {
-    struct vmm_mapping *map = NULL;
+    struct vmm_mapping map = {.va = va, .size = size, .offset = offset};
     struct vmm_resv *resv = NULL;
-    struct vmm_alloc *alloc;
     int err;
 
     err = vmm_need_engine(vmm, "map");
     if (!err)
         err = vmm_check_range(vmm, "map", va, size);
     if (!err)
-        err = vmm_alloc_get(vmm, "map", handle, &alloc);
+        err = vmm_alloc_get(vmm, "map", handle, &map.alloc);
     if (err)
         return err;
-    err = check_part(alloc, size, offset);
+    err = check_part(map.alloc, size, offset);
     if (err)
         goto fail;
-    map = vmm_calloc(1, sizeof(*map));
-    if (!map) {
-        err = kfd_fail(-ENOMEM, "map: no host memory for a mapping record");
-        goto fail;
-    }
-    map->va = va;
-    map->size = size;
-    map->offset = offset;
-    map->alloc = alloc;
-    map->id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    map.id = atomic_fetch_add(&vmm->next_id, 1) + 1;
     err = vmm_resv_lock_range(vmm, "map", va, size, &resv);
     if (err)
         goto fail;
-    if (vmm_maptab_insert(&resv->maps, map) != 0) {
+    err = vmm_maptab_insert(&resv->maps, &map);
+    if (err == -EEXIST)
         err = kfd_fail(-EINVAL, "map: " VMM_RANGE " overlaps the mapping at 0x%llx",
                        VMM_RANGE_ARGS(va, size),
                        (unsigned long long)vmm_maptab_first_in(&resv->maps, va, size)->va);
+    if (err)
         goto fail;
-    }
-    atomic_fetch_add(&alloc->maps, 1);
+    atomic_fetch_add(&map.alloc->maps, 1);
     atomic_fetch_add(&vmm->n_map, 1);
     atomic_fetch_add(&vmm->map_bytes, size);
     vmm_resv_unlock(resv);
@@ -68,28 +59,27 @@ int vmm_map(struct vmm *vmm, uint64_t va, uint64_t size, uint64_t offset, vmm_ha
 fail:
     if (resv)
         vmm_resv_unlock(resv);
-    vmm_free_mem(map);
-    vmm_alloc_put(alloc);
+    vmm_alloc_put(map.alloc);
     return err;
 }
 
 void vmm_map_remove(struct vmm_resv *resv, struct vmm_mapping *map)
 {
+    struct vmm_alloc *alloc = map->alloc;
     struct vmm *vmm = resv->vmm;
 
-    vmm_maptab_remove(&resv->maps, map);
     atomic_fetch_sub(&vmm->n_map, 1);
     atomic_fetch_sub(&vmm->map_bytes, map->size);
-    atomic_fetch_sub(&map->alloc->maps, 1);
-    vmm_alloc_put(map->alloc);
-    vmm_free_mem(map);
+    vmm_maptab_remove(&resv->maps, map);
+    atomic_fetch_sub(&alloc->maps, 1);
+    vmm_alloc_put(alloc);
 }
 
 int vmm_map_remove_range(struct vmm_resv *resv, const char *call, uint64_t va, uint64_t size,
                          uint64_t count)
 {
     static const struct vmm_rights none;
-    struct vmm_mapping *map, *next;
+    struct vmm_mapping *map;
     struct vmm_plan plan;
     int err;
 
@@ -97,16 +87,14 @@ int vmm_map_remove_range(struct vmm_resv *resv, const char *call, uint64_t va, u
     if (err)
         return kfd_fail_in(err, "%s", call);
     for (map = vmm_maptab_first_in(&resv->maps, va, size); map && map->va - va < size;
-         map = vmm_maptab_next(map))
+         map = vmm_maptab_next(&resv->maps, map))
         vmm_plan_add(&plan, map, &none, VMM_PROT_NONE);
     err = vmm_plan_run(&plan, call);
     vmm_plan_fini(&plan);
     if (err)
         return err;
-    for (map = vmm_maptab_first_in(&resv->maps, va, size); map && map->va - va < size; map = next) {
-        next = vmm_maptab_next(map);
+    while ((map = vmm_maptab_first_in(&resv->maps, va, size)))
         vmm_map_remove(resv, map);
-    }
     return 0;
 }
 

@@ -36,10 +36,9 @@ static int fill(struct vmm_mapping *map)
 
 int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uint64_t *va)
 {
-    struct vmm_mapping *map = NULL;
+    struct vmm_mapping new = {.size = 0}, *map;
     struct vmm_alloc *alloc;
     struct vmm_resv *resv;
-    uint64_t reach;
     int err;
 
     if (props->device >= vmm->device_count)
@@ -54,23 +53,20 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
     err = vmm_resv_new(vmm, size, 0, 0, &resv);
     if (err)
         goto fail_alloc;
-    map = vmm_calloc(1, sizeof(*map));
-    if (!map) {
-        err = kfd_fail(-ENOMEM, "no host memory for a mapping record");
+    new.va = vmm_resv_base(resv);
+    new.size = size;
+    new.alloc = alloc;
+    new.id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    err = vmm_maptab_insert(&resv->maps, &new);
+    if (err)
         goto fail_resv;
-    }
-    map->va = vmm_resv_base(resv);
-    map->size = size;
-    map->alloc = alloc;
-    map->id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    map = vmm_maptab_at(&resv->maps, new.va);
     err = fill(map);
     if (err)
-        goto fail_map;
-    reach = vmm_alloc_reach(alloc);
-    map->read_mask = map->write_mask = reach;
-    map->host_prot = props->location == VMM_LOCATION_HOST ? VMM_PROT_READ_WRITE : VMM_PROT_NONE;
+        goto fail_resv;
     resv->one_step = true;
-    vmm_maptab_insert(&resv->maps, map);
+    map->read_mask = map->write_mask = vmm_alloc_reach(alloc);
+    map->host_prot = props->location == VMM_LOCATION_HOST ? VMM_PROT_READ_WRITE : VMM_PROT_NONE;
     atomic_fetch_add(&alloc->maps, 1);
     atomic_fetch_add(&vmm->n_one, 1);
     atomic_fetch_add(&vmm->one_bytes, size);
@@ -78,9 +74,8 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
     vmm_resv_publish(resv);
     return 0;
 
-fail_map:
-    vmm_free_mem(map);
 fail_resv:
+    vmm_maptab_fini(&resv->maps);
     alloc->resv = resv;
 fail_alloc:
     if (alloc->has_kfd)
@@ -136,7 +131,6 @@ int vmm_free(struct vmm *vmm, uint64_t va)
     alloc = map->alloc;
     size = map->size;
     vmm_maptab_remove(&resv->maps, map);
-    vmm_free_mem(map);
     atomic_fetch_sub(&vmm->n_one, 1);
     atomic_fetch_sub(&vmm->one_bytes, size);
     atomic_fetch_sub(&alloc->maps, 1);

@@ -49,6 +49,7 @@ void vmm_resv_publish(struct vmm_resv *resv)
 
 static void resv_delete(struct vmm_resv *resv)
 {
+    vmm_maptab_fini(&resv->maps);
     vmm_lock_destroy(&resv->lock);
     vmm_free_mem(resv);
 }
@@ -189,7 +190,7 @@ int vmm_address_free(struct vmm *vmm, uint64_t va, uint64_t size)
         err = kfd_fail(-EINVAL,
                        "address free: " VMM_RANGE " still has %llu mappings, first at 0x%llx",
                        VMM_RANGE_ARGS(va, size), (unsigned long long)resv->maps.count,
-                       (unsigned long long)vmm_maptab_first_in(&resv->maps, va, size)->va);
+                       (unsigned long long)vmm_maptab_first(&resv->maps)->va);
     }
     if (err) {
         vmm_resv_unlock(resv);

@@ -12,13 +12,13 @@
  * the VMM calls refuse.
  */
 struct vmm_resv {
-    struct vmm *vmm;
-    struct vmm_space_node space; /* base, size */
-    uint32_t refs;               /* look-ups under way, and one for being alive */
     struct vmm_lock lock;
-    bool live; /* published and not yet retired */
+    uint32_t refs; /* look-ups under way, and one for being alive */
+    bool live;     /* published and not yet retired */
     bool one_step;
     struct vmm_maptab maps;
+    struct vmm_space_node space; /* base, size */
+    struct vmm *vmm;
 };
 
 static inline uint64_t vmm_resv_base(const struct vmm_resv *resv)

@@ -132,7 +132,7 @@ static void forget_maps(struct vmm_resv *resv)
 {
     struct vmm_mapping *map;
 
-    while ((map = vmm_maptab_first_in(&resv->maps, vmm_resv_base(resv), resv->space.size)))
+    while ((map = vmm_maptab_first(&resv->maps)))
         vmm_map_remove(resv, map);
 }
 

@@ -136,6 +136,25 @@ static void check(int err)
         bench_print(&bench);                                                  \
     } while (0)
 
+/* What one load costs that depends on the one before it and finds nothing in a cache, among as much
+ * memory as so many objects take: the unit of all the figures above it. */
+static void run_miss(uint64_t count)
+{
+    uint64_t state = 1, *order = bench_order(count, &state);
+    struct object {
+        struct object *next;
+        uint64_t rest[31];
+    } *objects = calloc(count, sizeof(*objects)), *at = objects;
+
+    if (!objects)
+        exit(1);
+    for (uint64_t i = 0; i < count; i++)
+        objects[order[i]].next = &objects[order[(i + 1) % count]];
+    PASS("one cache miss", (at = at->next) == NULL);
+    free(objects);
+    free(order);
+}
+
 static void run(struct vmm *vmm, uint64_t count)
 {
     struct vmm_access access = {0, VMM_PROT_READ_WRITE};
@@ -190,8 +209,10 @@ int main(int argc, char **argv)
     check(vmm_open(kfd, NULL, &vmm));
     yes.ops.request = yes_request;
     yes.ops.close_fd = yes_close;
-    for (size_t i = 0; i < BENCH_SIZES && bench_sizes[i] <= most; i++)
+    for (size_t i = 0; i < BENCH_SIZES && bench_sizes[i] <= most; i++) {
         run(vmm, bench_sizes[i]);
+        run_miss(bench_sizes[i]);
+    }
     vmm_close(vmm);
     yes.ops.request = pass_request;
     yes.ops.close_fd = pass_close;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "vmm/maptab.h"
+#include "vmm/memory.h"
 
 #include "random.h"
 
@@ -24,7 +25,7 @@
 
 struct model {
     struct vmm_maptab table;
-    struct vmm_mapping mappings[CELLS + 1]; /* number n is mappings[n]; size 0: unused */
+    size_t first[CELLS + 2]; /* of mapping n: its first cell + 1; 0: there is none */
     size_t cells;
     uint8_t cell[CELLS];
 };
@@ -51,36 +52,37 @@ static bool model_is_free(const struct model *m, size_t first, size_t count)
 
 static int model_insert(struct model *m, size_t number, size_t first, size_t count)
 {
-    struct vmm_mapping *mapping = &m->mappings[number];
-    int err;
+    struct vmm_mapping mapping = {.va = va_of(first), .size = count * PAGE, .id = (uint32_t)number};
+    int err = vmm_maptab_insert(&m->table, &mapping);
 
-    mapping->va = va_of(first);
-    mapping->size = count * PAGE;
-    err = vmm_maptab_insert(&m->table, mapping);
-    if (err)
-        mapping->size = 0;
-    else
+    if (!err) {
+        m->first[number] = first + 1;
         memset(m->cell + first, (int)number, count);
+    }
     return err;
 }
 
 static void model_remove(struct model *m, size_t number)
 {
-    vmm_maptab_remove(&m->table, &m->mappings[number]);
-    m->mappings[number].size = 0;
+    vmm_maptab_remove(&m->table, vmm_maptab_at(&m->table, va_of(m->first[number] - 1)));
+    m->first[number] = 0;
     for (size_t i = 0; i < m->cells; i++)
         if (m->cell[i] == number)
             m->cell[i] = 0;
+}
+
+/* The number of a mapping, 0 for NULL. */
+static uint32_t number_of(const struct vmm_mapping *mapping)
+{
+    return mapping ? mapping->id : 0;
 }
 
 static void check_points(const struct model *m)
 {
     assert_int_equal(vmm_maptab_validate(&m->table, BASE, m->cells * PAGE), 0);
     for (size_t i = 0; i < m->cells; i++) {
-        const struct vmm_mapping *want = m->cell[i] ? &m->mappings[m->cell[i]] : NULL;
-
-        assert_ptr_equal(vmm_maptab_at(&m->table, va_of(i)), want);
-        assert_ptr_equal(vmm_maptab_at(&m->table, va_of(i) + PAGE - 1), want);
+        assert_int_equal(number_of(vmm_maptab_at(&m->table, va_of(i))), m->cell[i]);
+        assert_int_equal(number_of(vmm_maptab_at(&m->table, va_of(i) + PAGE - 1)), m->cell[i]);
     }
     assert_null(vmm_maptab_at(&m->table, BASE - 1));
     assert_null(vmm_maptab_at(&m->table, va_of(m->cells)));
@@ -121,12 +123,12 @@ static void check_range(const struct model *m, size_t first, size_t count)
     assert_int_equal(cover, want);
     assert_int_equal(found, want_found);
     if (want == VMM_COVER_CUT)
-        assert_int_equal(bad, m->mappings[cut].va);
+        assert_int_equal(bad, va_of(m->first[cut] - 1));
     else
         assert_int_equal(bad, hole == SIZE_MAX ? va_of(first + count) : va_of(hole));
     assert_int_equal(vmm_maptab_cover(&m->table, va_of(first), count * PAGE, NULL, NULL), want);
-    assert_ptr_equal(vmm_maptab_first_in(&m->table, va_of(first), count * PAGE),
-                     first_number ? &m->mappings[first_number] : NULL);
+    assert_int_equal(number_of(vmm_maptab_first_in(&m->table, va_of(first), count * PAGE)),
+                     first_number);
 }
 
 /* Every way to fill seven cells with mappings and holes, every range of each, and every insertion
@@ -179,6 +181,7 @@ static void test_every_layout_of_seven_cells(void **state)
             }
         }
         check_points(&m);
+        vmm_maptab_fini(&m.table);
     }
     assert_int_equal(layouts,
                      610); /* every second Fibonacci number: 1, 2, 5, 13, 34, 89, 233, 610 */
@@ -196,7 +199,7 @@ static void test_random_against_cells(void **state)
         size_t count = 1 + random_below(&r, most);
         size_t number = 1 + random_below(&r, CELLS);
 
-        if (m.mappings[number].size) {
+        if (m.first[number]) {
             model_remove(&m, number);
         } else {
             int expected = model_is_free(&m, first, count) ? 0 : -EEXIST;
@@ -209,6 +212,7 @@ static void test_random_against_cells(void **state)
             check_range(&m, first, 1 + random_below(&r, CELLS - first));
         }
     }
+    vmm_maptab_fini(&m.table);
 }
 
 static void test_walk_is_in_order_of_address(void **state)
@@ -220,11 +224,13 @@ static void test_walk_is_in_order_of_address(void **state)
     model_init(&m, CELLS);
     for (size_t n = 0; n < 32; n++)
         assert_int_equal(model_insert(&m, 1 + (n * 5) % 32, 2 * ((n * 5) % 32), 1), 0);
-    for (mapping = vmm_maptab_first(&m.table); mapping; mapping = vmm_maptab_next(mapping))
+    for (mapping = vmm_maptab_first(&m.table); mapping;
+         mapping = vmm_maptab_next(&m.table, mapping))
         assert_int_equal(mapping->va, va_of(2 * i++));
     assert_int_equal(i, 32);
     assert_int_equal(m.table.count, 32);
     assert_int_equal(m.table.bytes, 32 * PAGE);
+    vmm_maptab_fini(&m.table);
 }
 
 static void test_empty_table(void **state)
@@ -257,9 +263,10 @@ static void test_ends_of_the_address_space(void **state)
     assert_int_equal(t.count, 0);
     assert_int_equal(vmm_maptab_insert(&t, &high), 0);
     assert_int_equal(vmm_maptab_insert(&t, &low), 0);
-    assert_ptr_equal(vmm_maptab_at(&t, UINT64_MAX), &high);
-    assert_ptr_equal(vmm_maptab_at(&t, 0), &low);
-    assert_ptr_equal(vmm_maptab_first_in(&t, PAGE, UINT64_MAX), &high);
+    assert_int_equal(vmm_maptab_at(&t, UINT64_MAX)->va, high.va);
+    assert_int_equal(vmm_maptab_at(&t, 0)->size, PAGE);
+    assert_int_equal(vmm_maptab_first_in(&t, PAGE, UINT64_MAX)->va, high.va);
+    assert_null(vmm_maptab_next(&t, vmm_maptab_at(&t, UINT64_MAX)));
     assert_null(vmm_maptab_first_in(&t, 0, 0));
     assert_int_equal(vmm_maptab_cover(&t, 0 - (uint64_t)PAGE, PAGE, &count, NULL), VMM_COVER_WHOLE);
     assert_int_equal(count, 1);
@@ -267,10 +274,136 @@ static void test_ends_of_the_address_space(void **state)
                      VMM_COVER_HOLES);
     assert_int_equal(vmm_maptab_cover(&t, 0, UINT64_MAX, &count, NULL), VMM_COVER_CUT);
     assert_int_equal(count, 2);
+    vmm_maptab_fini(&t);
+}
+
+/* Tens of thousands, so that the tree has levels: put in upwards, downwards or in any order,
+ * thinned out, filled again and emptied. What is in is kept as one bit a page. */
+enum order {
+    UPWARDS,
+    DOWNWARDS,
+    RANDOM
+};
+
+#define MANY 40000u
+
+static size_t place(struct random *r, enum order order, size_t step)
+{
+    return order == UPWARDS     ? step
+           : order == DOWNWARDS ? MANY - 1 - step
+                                : (size_t)random_below(r, MANY);
+}
+
+static void check_many(const struct vmm_maptab *t, const bool *in)
+{
+    const struct vmm_mapping *m = vmm_maptab_first(t);
+
+    assert_int_equal(vmm_maptab_validate(t, BASE, MANY * PAGE), 0);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(vmm_maptab_at(t, va_of(i)) != NULL, in[i]);
+        if (!in[i])
+            continue;
+        assert_non_null(m);
+        assert_int_equal(m->va, va_of(i));
+        assert_int_equal(m->id, i);
+        m = vmm_maptab_next(t, m);
+    }
+    assert_null(m);
+}
+
+static void test_many_in_every_order(void **state)
+{
+    struct random r = random_start("maptab levels");
+    static bool in[MANY];
+
+    for (int fill = UPWARDS; fill <= RANDOM; fill++) {
+        for (int drain = UPWARDS; drain <= RANDOM; drain++) {
+            struct vmm_maptab t;
+
+            vmm_maptab_init(&t);
+            memset(in, 0, sizeof(in));
+            for (int round = 0; round < 2; round++) {
+                for (size_t k = 0; k < MANY; k++) {
+                    size_t i = place(&r, (enum order)fill, k);
+                    struct vmm_mapping m = {.va = va_of(i), .size = PAGE, .id = (uint32_t)i};
+
+                    assert_int_equal(vmm_maptab_insert(&t, &m), in[i] ? -EEXIST : 0);
+                    in[i] = true;
+                }
+                check_many(&t, in);
+                for (size_t k = 0; k < MANY; k++) {
+                    size_t i = place(&r, (enum order)drain, k);
+
+                    if (in[i] && (round == 1 || i % 64 != 0))
+                        vmm_maptab_remove(&t, vmm_maptab_at(&t, va_of(i)));
+                    in[i] = in[i] && round == 0 && i % 64 == 0;
+                }
+                for (size_t i = 0; drain == RANDOM && i < MANY; i++) {
+                    if (in[i] && (round == 1 || i % 64 != 0)) {
+                        vmm_maptab_remove(&t, vmm_maptab_at(&t, va_of(i)));
+                        in[i] = false;
+                    }
+                }
+                check_many(&t, in);
+            }
+            assert_null(t.root);
+        }
+    }
+}
+
+/* A tree grown upwards has full leaves, one grown in any order two thirds of that. */
+static void test_a_mapping_costs_110_bytes(void **state)
+{
+    struct random r = random_start("maptab bytes");
+
+    for (int order = UPWARDS; order <= RANDOM; order++) {
+        struct vmm_maptab t;
+
+        vmm_maptab_init(&t);
+        for (size_t k = 0; k < MANY; k++) {
+            struct vmm_mapping m = {.va = va_of(place(&r, (enum order)order, k)), .size = PAGE};
+
+            vmm_maptab_insert(&t, &m);
+        }
+        assert_in_range(vmm_maptab_memory(&t), 64 * t.count, 110 * t.count);
+        vmm_maptab_fini(&t);
+    }
+}
+
+static void test_no_memory_changes_nothing(void **state)
+{
+    static bool in[MANY];
+    struct vmm_maptab t;
+    size_t failures = 0;
+
+    vmm_maptab_init(&t);
+    memset(in, 0, sizeof(in));
+    for (size_t k = 0; k < MANY / 16; k++) {
+        size_t i = k * 7919 % MANY;
+        struct vmm_mapping m = {.va = va_of(i), .size = PAGE, .id = (uint32_t)i};
+        int err = -ENOMEM;
+
+        for (uint64_t budget = 0; err; budget++) {
+            vmm_memory_fail_after(budget);
+            err = vmm_maptab_insert(&t, &m);
+            vmm_memory_fail_after(UINT64_MAX);
+            if (!err)
+                break;
+            assert_int_equal(err, -ENOMEM);
+            assert_int_equal(vmm_maptab_validate(&t, BASE, MANY * PAGE), 0);
+            assert_null(vmm_maptab_at(&t, m.va));
+            failures++;
+        }
+        in[i] = true;
+    }
+    assert_in_range(failures, MANY / 16 / 16, MANY);
+    check_many(&t, in);
+    vmm_maptab_fini(&t);
 }
 
 static void test_validate_sees_damage(void **state)
 {
+    struct vmm_mapping *first;
     static struct model m;
 
     model_init(&m, 8);
@@ -279,13 +412,18 @@ static void test_validate_sees_damage(void **state)
     assert_int_equal(vmm_maptab_validate(&m.table, BASE, 8 * PAGE), 0);
     assert_int_equal(vmm_maptab_validate(&m.table, BASE, 4 * PAGE), -EUCLEAN);
     assert_int_equal(vmm_maptab_validate(&m.table, BASE + PAGE, 8 * PAGE), -EUCLEAN);
-    m.mappings[1].size = 4 * PAGE;
+    first = vmm_maptab_at(&m.table, BASE);
+    first->size = 4 * PAGE;
     assert_int_equal(vmm_maptab_validate(&m.table, BASE, 8 * PAGE), -EUCLEAN);
-    m.mappings[1].size = PAGE;
+    first->va -= 2 * PAGE; /* its end is right */
     assert_int_equal(vmm_maptab_validate(&m.table, BASE, 8 * PAGE), -EUCLEAN);
-    m.mappings[1].size = 2 * PAGE;
+    first->va += 2 * PAGE;
+    first->size = PAGE;
+    assert_int_equal(vmm_maptab_validate(&m.table, BASE, 8 * PAGE), -EUCLEAN);
+    first->size = 2 * PAGE;
     m.table.count = 3;
     assert_int_equal(vmm_maptab_validate(&m.table, BASE, 8 * PAGE), -EUCLEAN);
+    vmm_maptab_fini(&m.table);
 }
 
 int main(void)
@@ -296,6 +434,9 @@ int main(void)
         cmocka_unit_test(test_walk_is_in_order_of_address),
         cmocka_unit_test(test_empty_table),
         cmocka_unit_test(test_ends_of_the_address_space),
+        cmocka_unit_test(test_many_in_every_order),
+        cmocka_unit_test(test_a_mapping_costs_110_bytes),
+        cmocka_unit_test(test_no_memory_changes_nothing),
         cmocka_unit_test(test_validate_sees_damage),
     };
 
