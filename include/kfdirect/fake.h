@@ -83,7 +83,7 @@ struct fake_translation {
     bool system;        /* the memory is the host's */
     bool from_tlb;      /* served by the TLB */
     bool stale;         /* the TLB entry no longer matches the page tables */
-    char text[160];
+    char text[320];     /* all of this, and since when it is so */
 };
 
 /* The GPU side of the calling process's compute VM. Reads and writes go through the TLB and fill

@@ -74,7 +74,7 @@ int fake_drm_prime_fd_to_handle(struct fake_call *call, void *arg)
     }
     if (!file->vm->compute &&
         call->fake->profile->gpus[mem->owner].card != call->fake->profile->gpus[file->gpu].card) {
-        err = fake_strict(call->fake, 0,
+        err = fake_strict(call->fake, call->process, 0, &file->opened,
                           "import of GPU %u's memory on GPU %u before its VM is acquired: nothing "
                           "will keep it in place",
                           mem->owner, file->gpu);

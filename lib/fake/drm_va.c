@@ -94,15 +94,18 @@ static int check_strict(const struct fake_call *call, const struct kfd_uapi_gem_
     const struct fake_vm *vm = call->file->vm;
     bool ranged = a->operation == AMDGPU_VA_OP_CLEAR || a->operation == AMDGPU_VA_OP_REPLACE;
     uint64_t size = a->operation == AMDGPU_VA_OP_UNMAP ? 1 : a->map_size;
+    const struct fake_mapping *m;
 
     if (!(call->fake->flags & FAKE_STRICT) || a->operation == AMDGPU_VA_OP_MAP || size == 0)
         return 0;
-    if (fake_vm_touches_kfd(vm, a->va_address, size))
-        return fake_strict(call->fake, 0,
+    m = fake_vm_kfd_mapping(vm, a->va_address, size);
+    if (m != NULL)
+        return fake_strict(call->fake, call->process, 0, &m->made,
                            "GEM_VA operation %u at 0x%llx on GPU %u takes a mapping of KFD's away",
                            a->operation, (unsigned long long)a->va_address, vm->gpu);
-    if (ranged && fake_vm_cuts(vm, a->va_address, size))
-        return fake_strict(call->fake, 0,
+    m = ranged ? fake_vm_cut_mapping(vm, a->va_address, size) : NULL;
+    if (m != NULL)
+        return fake_strict(call->fake, call->process, 0, &m->made,
                            "GEM_VA operation %u over 0x%llx bytes at 0x%llx on GPU %u cuts a "
                            "mapping, whose rest a huge page may lose",
                            a->operation, (unsigned long long)size,

@@ -50,6 +50,9 @@ static int evict_vm(struct fake *fake, struct fake_process *p, struct fake_vm *v
         if (va == NULL || !lies_in(va->bo->mem, gpu))
             continue;
         fake_pt_move(&vm->pt, va->bo->mem->index, va->bo->mem->generation);
+        fake_tlb_move(&vm->tlb, va->bo->mem->index, va->bo->mem->generation);
+        if (va->moved.pid == 0)
+            va->moved = *vm->now;
         if (!is_protected(fake, p, va->bo->mem))
             continue;
         err = fake_vm_rewrite(va, !all);
@@ -74,6 +77,7 @@ int fake_evict(struct fake *fake, uint32_t gpu)
     if (p == NULL)
         return err;
     pthread_mutex_lock(&p->lock);
+    fake_process_deed(p, FAKE_DEED_EVICTION);
     for (struct fake_file *file = p->files; file != NULL && err == 0; file = file->next)
         if (file->vm != NULL)
             err = evict_vm(fake, p, file->vm, gpu);

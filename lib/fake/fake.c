@@ -206,21 +206,40 @@ int fake_get_usage(struct fake *fake, struct fake_usage *out)
     return 0;
 }
 
-int fake_strict(struct fake *fake, int otherwise, const char *fmt, ...)
+int fake_strict_text(struct fake *fake, int otherwise, const char *text)
 {
-    va_list args;
-
     if ((fake->flags & FAKE_STRICT) == 0)
         return otherwise;
     if (atomic_fetch_add(&fake->strict_count, 1) == 0) {
-        va_start(args, fmt);
-        vsnprintf(fake->strict_text, sizeof(fake->strict_text), fmt, args);
-        va_end(args);
+        snprintf(fake->strict_text, sizeof(fake->strict_text), "%s", text);
         atomic_store(&fake->strict_ready, true);
         if (fake->speaks)
             fprintf(stderr, "kfdirect: undefined use: %s\n", fake->strict_text);
     }
-    return -ENOTRECOVERABLE;
+    return kfd_fail(-ENOTRECOVERABLE, "%s", text);
+}
+
+int fake_strict(struct fake *fake, struct fake_process *p, int otherwise,
+                const struct fake_stamp *since, const char *fmt, ...)
+{
+    char text[sizeof(fake->strict_text)], when[FAKE_STAMP_TEXT];
+    va_list args;
+    size_t len;
+
+    if ((fake->flags & FAKE_STRICT) == 0)
+        return otherwise;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    len = strlen(text);
+    if (since != NULL) {
+        fake_stamp_print(since, &p->now, when);
+        snprintf(text + len, sizeof(text) - len, ": made so %s", when);
+    } else {
+        snprintf(text + len, sizeof(text) - len, ": since process %d began, %llu requests ago",
+                 p->pid, (unsigned long long)p->now.request);
+    }
+    return fake_strict_text(fake, otherwise, text);
 }
 
 uint64_t fake_strict_count(const struct fake *fake)

@@ -26,6 +26,7 @@
 
 #include "fake/machine.h"
 #include "fake/profile.h"
+#include "fake/stamp.h"
 #include "fake/table.h"
 #include "fake/tree.h"
 
@@ -61,6 +62,7 @@ struct fake_file {
     struct fake_map prime;   /* memory index -> struct fake_gem *, once imported or exported here */
     struct fake_ids syncobj; /* struct fake_syncobj *; number 0 likewise */
     bool acquired;           /* KFD holds it */
+    struct fake_stamp opened;
     uint32_t busy;           /* requests under way */
     bool closed;             /* without a descriptor; goes when no longer busy */
     struct fake_file *next;  /* of the process */
@@ -89,6 +91,8 @@ struct fake_process {
     uint32_t slot; /* in the machine */
     pthread_mutex_t lock;
     bool kfd_open; /* /dev/kfd was opened: the KFD process exists until the end */
+    uint64_t requests;
+    struct fake_stamp now; /* the request under way, or the last one */
     struct fake_file *files;
     struct fake_map files_by_ino;
     struct fake_map mems;    /* memory index -> struct fake_mem * */
@@ -119,7 +123,7 @@ struct fake {
     struct fake_injector *injector;
     _Atomic uint64_t strict_count;
     atomic_bool strict_ready;
-    char strict_text[256]; /* of the first, valid once ready */
+    char strict_text[512]; /* of the first, valid once ready */
 };
 
 /* What an injection does to a request. */
@@ -139,6 +143,7 @@ struct fake_call {
     struct fake_file *file;
     int fd;
     unsigned long request; /* the code as the caller gave it */
+    uint64_t sequence;     /* among the process's requests */
     uint32_t nr;
     uint32_t user_size; /* of the argument as the caller sees it */
     uint32_t type;      /* 'K' or 'd', by the node */
@@ -170,8 +175,15 @@ struct fake_process *fake_process_get(struct fake *fake, int *err);
 /* The GPU with that id, or -1. */
 int fake_gpu_of_id(const struct fake *fake, uint32_t gpu_id);
 
-/* Records undefined use in strict mode and returns -ENOTRECOVERABLE; else returns otherwise. */
-int fake_strict(struct fake *fake, int otherwise, const char *fmt, ...) KFDIRECT_PRINTF(3, 4);
+/* What happens next under the process lock is this deed's. */
+void fake_process_deed(struct fake_process *p, enum fake_deed deed);
+
+/* Records undefined use in strict mode and returns -ENOTRECOVERABLE; else returns otherwise. since:
+ * what made it undefined; NULL: nothing the process did. */
+int fake_strict(struct fake *fake, struct fake_process *p, int otherwise,
+                const struct fake_stamp *since, const char *fmt, ...) KFDIRECT_PRINTF(5, 6);
+/* The same with a text that says everything. */
+int fake_strict_text(struct fake *fake, int otherwise, const char *text);
 
 static inline uint64_t fake_page_up(uint64_t size)
 {

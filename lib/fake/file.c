@@ -114,10 +114,12 @@ int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kin
     pthread_mutex_lock(&p->lock);
     file->kind = kind;
     file->gpu = gpu;
+    fake_process_deed(p, FAKE_DEED_OPEN);
+    file->opened = p->now;
     if (skip_zero(&file->gem, file) != 0 || skip_zero(&file->syncobj, file) != 0)
         goto fail;
     if (kind == FAKE_FILE_RENDER || kind == FAKE_FILE_PRIMARY) {
-        file->vm = fake_vm_create(fake, gpu);
+        file->vm = fake_vm_create(fake, p, gpu);
         if (file->vm == NULL)
             goto fail;
     }
@@ -159,6 +161,7 @@ void fake_file_destroy(struct fake *fake, struct fake_process *p, struct fake_fi
 /* Without a descriptor; a request of another thread may still be on its way. */
 static void end(struct fake *fake, struct fake_process *p, struct fake_file *file)
 {
+    fake_process_deed(p, FAKE_DEED_CLOSE);
     file->closed = true;
     if (file->busy == 0)
         fake_file_destroy(fake, p, file);

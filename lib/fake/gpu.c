@@ -48,10 +48,55 @@ static bool same_place(const struct fake_pte *a, const struct fake_pte *b, uint6
            a->offset + (va - a->va) == b->offset + (va - b->va);
 }
 
-static void describe(struct fake_translation *t)
+/* Why an address leads nowhere, or elsewhere than the TLB says, and who made it so; since: nobody
+ * when its pid is 0. */
+static const char *history(struct fake *fake, const struct fake_vm *vm, uint64_t addr,
+                           const struct fake_pte *pte, const struct fake_translation *t,
+                           struct fake_stamp *since)
 {
-    snprintf(t->text, sizeof(t->text), "GPU %u, %s at 0x%llx: %s%s", t->gpu, access_name(t->access),
-             (unsigned long long)t->va, reasons[t->reason], t->stale ? " (a stale TLB entry)" : "");
+    const struct fake_mapping *m = fake_vm_mapping(vm, addr);
+    bool mapped = m != NULL && m->va != NULL; /* else the kernel's own */
+    const struct fake_past *past = fake_history_find(&vm->history, addr);
+
+    if (t->reason == FAKE_FAULT_FREED && !pte->moved) {
+        fake_machine_gone(&fake->machine, pte->mem, pte->generation, since);
+        return "freed";
+    }
+    if (mapped && t->reason == FAKE_FAULT_FREED && m->va->moved.pid != 0) {
+        *since = m->va->moved;
+        return "moved";
+    }
+    if (mapped && (past == NULL || m->made.request >= past->end.request)) {
+        *since = m->made;
+        return t->reason == FAKE_FAULT_NOT_MAPPED
+                   ? "its page tables were not written or lost it; mapped"
+                   : "mapped so";
+    }
+    if (past != NULL) {
+        *since = past->end;
+        return "unmapped";
+    }
+    *since = (struct fake_stamp){0};
+    return vm->history.count <= FAKE_HISTORY ? "never mapped" : "not mapped lately";
+}
+
+static void describe(struct fake *fake, struct fake_process *p, const struct fake_vm *vm,
+                     const struct fake_pte *pte, struct fake_translation *t)
+{
+    char when[FAKE_STAMP_TEXT];
+    struct fake_stamp since;
+    const char *what;
+    int n = snprintf(t->text, sizeof(t->text), "GPU %u, %s at 0x%llx: %s%s", t->gpu,
+                     access_name(t->access), (unsigned long long)t->va, reasons[t->reason],
+                     t->stale ? " (a stale TLB entry)" : "");
+
+    if (vm == NULL || (t->reason == FAKE_FAULT_NONE && !t->stale))
+        return;
+    what = history(fake, vm, t->va & ADDRESS_MASK, pte, t, &since);
+    if (since.pid != 0)
+        fake_stamp_print(&since, &p->now, when);
+    snprintf(t->text + n, sizeof(t->text) - (size_t)n, "; %s%s%s", what, since.pid != 0 ? " " : "",
+             since.pid != 0 ? when : "");
 }
 
 /* Finds the page of va; from the TLB first, as hardware does. */
@@ -113,7 +158,7 @@ static enum fake_fault_reason translate(struct fake *fake, struct fake_process *
         if (fill && out->reason == FAKE_FAULT_NONE && !out->from_tlb)
             fake_tlb_fill(&vm->tlb, pte, addr);
     }
-    describe(out);
+    describe(fake, p, vm, pte, out);
     return out->reason;
 }
 
@@ -239,7 +284,7 @@ static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf
         if (translate(fake, p, gpu, va + done, access, true, &pte, &t) != FAKE_FAULT_NONE)
             stop = report_fault(fake, p, &t);
         else if (t.stale)
-            stop = fake_strict(fake, 0, "%s", t.text);
+            stop = fake_strict_text(fake, 0, t.text);
         if (stop != 0)
             break;
         n = page_rest(&t);

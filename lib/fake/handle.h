@@ -25,7 +25,7 @@ struct fake_handle {
     uint32_t id;
     uint32_t client; /* number in KFD's own DRM file; 0: not modelled */
     bool imported;
-    bool half_freed; /* FREE was interrupted: it can't be repeated safely */
+    struct fake_stamp half_freed; /* FREE was interrupted: it can't be repeated safely */
     struct fake_attach *attached;
 };
 

@@ -16,13 +16,25 @@
 /* Arguments larger than this are copied to the heap. */
 #define STACK_SIZE 512u
 
+/* GEM_VA is four requests in one. */
+static uint16_t operation(const struct fake_call *call, const void *karg)
+{
+    return call->type == KFD_UAPI_TYPE_DRM && call->nr == DRM_NR_GEM_VA
+               ? (uint16_t)((const struct kfd_uapi_gem_va *)karg)->operation
+               : 0;
+}
+
 static int run_locked(struct fake_call *call, void *karg)
 {
+    struct fake_stamp *now = &call->process->now;
     int ret;
 
     if (call->handler->unlocked)
         return call->handler->call(call, karg);
     pthread_mutex_lock(&call->process->lock);
+    now->request = call->sequence;
+    now->code = (uint16_t)(call->type << 8 | call->nr);
+    now->op = operation(call, karg);
     ret = call->handler->call(call, karg);
     pthread_mutex_unlock(&call->process->lock);
     return ret;
@@ -108,7 +120,7 @@ static int on_foreign(struct fake_call *call, unsigned long request, void *arg)
 {
     if (call->type == KFD_UAPI_TYPE_KFD)
         return fake_kfd_dispatch(call, request, arg);
-    return fake_strict(call->fake, -EBADF,
+    return fake_strict(call->fake, call->process, -EBADF, NULL,
                        "request 0x%lx on a render node that process %d inherited", request,
                        call->process->pid);
 }
@@ -144,6 +156,7 @@ int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg)
     if (call.process == NULL)
         return err;
     pthread_mutex_lock(&call.process->lock);
+    call.sequence = ++call.process->requests;
     what = fake_fd_look(fake, call.process, fd, &call.file, &kind);
     if (what == FAKE_FD_FILE) {
         call.file->busy++;

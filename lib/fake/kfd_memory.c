@@ -128,21 +128,23 @@ static bool last_handle(const struct fake_handle *h)
     return handles == 1;
 }
 
-static bool mapped_by_gem_va(const struct fake_process *p, const struct fake_mem *mem)
+static const struct fake_mapping *gem_va_mapping(const struct fake_process *p,
+                                                 const struct fake_mem *mem)
 {
     for (const struct fake_file *file = p->files; file != NULL; file = file->next) {
         const struct fake_gem *gem =
             file->vm != NULL && file->vm->compute ? fake_map_get(&file->prime, mem->index) : NULL;
 
         if (gem != NULL && (gem->va->mappings != NULL || gem->va->unwritten != NULL))
-            return true;
+            return gem->va->mappings != NULL ? gem->va->mappings : gem->va->unwritten;
     }
-    return false;
+    return NULL;
 }
 
 int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
 {
     const struct kfd_ioctl_free_memory_of_gpu_args *a = arg;
+    const struct fake_mapping *left;
     struct fake_handle *h;
     int gpu, err;
 
@@ -153,22 +155,25 @@ int fake_kfd_free_memory_of_gpu(struct fake_call *call, void *arg)
         return -EINVAL;
     if (fake_handle_mapped(h))
         return -EBUSY;
-    if (last_handle(h) && mapped_by_gem_va(call->process, h->bo->mem)) {
-        err = fake_strict(call->fake, 0,
-                          "FREE of handle 0x%llx while GEM_VA maps its memory: nothing keeps it in "
-                          "place any more",
-                          (unsigned long long)a->handle);
+    left = last_handle(h) ? gem_va_mapping(call->process, h->bo->mem) : NULL;
+    if (left != NULL) {
+        err = fake_strict(call->fake, call->process, 0, &left->made,
+                          "FREE of handle 0x%llx while GEM_VA maps its memory at 0x%llx on GPU %u, "
+                          "and nothing keeps it in place any more",
+                          (unsigned long long)a->handle, (unsigned long long)left->node.key,
+                          left->va->vm->gpu);
         if (err != 0)
             return err;
     }
-    if (h->half_freed) {
-        err = fake_strict(call->fake, 0, "FREE of handle 0x%llx, which a signal stopped half way",
+    if (h->half_freed.pid != 0) {
+        err = fake_strict(call->fake, call->process, 0, &h->half_freed,
+                          "FREE of handle 0x%llx, which a signal stopped half way",
                           (unsigned long long)a->handle);
         if (err != 0)
             return err;
     }
     if (call->strike.armed && call->strike.point == FAKE_INJECT_MIDDLE) {
-        h->half_freed = true;
+        h->half_freed = call->process->now;
         return call->strike.error;
     }
     fake_handle_free(call->fake, call->process, h);
@@ -204,7 +209,8 @@ static int flush(struct fake_call *call, const uint32_t *ids, uint32_t n)
         if (gpu >= 0 && call->process->gpus[gpu].file != NULL)
             fake_vm_flush(call->process->gpus[gpu].file->vm);
         else if (gpu >= 0)
-            err = fake_strict(call->fake, 0, "flush of GPU %d, whose VM is not acquired", gpu);
+            err = fake_strict(call->fake, call->process, 0, NULL,
+                              "flush of GPU %d, whose VM is not acquired", gpu);
         if (err != 0)
             return err;
     }
@@ -291,8 +297,8 @@ int fake_kfd_unmap_memory_from_gpu(struct fake_call *call, void *arg)
         if (gpu < 0)
             err = -EINVAL;
         else if (p->gpus[gpu].file == NULL)
-            err =
-                fake_strict(call->fake, -EINVAL, "UNMAP on GPU %d, whose VM is not acquired", gpu);
+            err = fake_strict(call->fake, p, -EINVAL, NULL,
+                              "UNMAP on GPU %d, whose VM is not acquired", gpu);
         else
             err = fake_handle_unmap(call->fake, p, h, (uint32_t)gpu);
         if (err == 0)

@@ -102,8 +102,8 @@ int fake_kfd_acquire_vm(struct fake_call *call, void *arg)
     if (!call->fake->profile->kernel.acquire_used_vm && file->vm->used)
         return -EINVAL;
     if (file->gpu != (uint32_t)gpu) {
-        err = fake_strict(call->fake, 0, "ACQUIRE_VM: the render node of GPU %u for GPU %d",
-                          file->gpu, gpu);
+        err = fake_strict(call->fake, p, 0, &file->opened,
+                          "ACQUIRE_VM: the render node of GPU %u for GPU %d", file->gpu, gpu);
         if (err != 0)
             return err;
     }

@@ -127,7 +127,8 @@ static void bo_destroy(struct fake_machine *m, uint32_t index)
         unlink(path);
     }
     fake_machine_account(&s->totals, bo, -1);
-    *bo = (struct fake_shared_bo){.generation = bo->generation + 1, .list_next = s->free_bo};
+    *bo = (struct fake_shared_bo){
+        .generation = bo->generation + 1, .list_next = s->free_bo, .gone = bo->gone};
     s->free_bo = index;
 }
 
@@ -149,13 +150,14 @@ static void idle_sweep(struct fake_machine *m)
     }
 }
 
-static void unref_locked(struct fake_machine *m, uint32_t index)
+static void unref_locked(struct fake_machine *m, uint32_t index, const struct fake_stamp *now)
 {
     struct fake_shared *s = m->shared;
     struct fake_shared_bo *bo = &s->bos[index];
 
     if (--bo->refs != 0)
         return;
+    bo->gone = *now;
     if (!externally_held(m, index)) {
         bo_destroy(m, index);
         return;
@@ -190,7 +192,7 @@ static int ref_add(struct fake_shared *s, uint32_t slot, uint32_t bo, uint32_t *
     return 0;
 }
 
-static void ref_drop(struct fake_machine *m, uint32_t index)
+static void ref_drop(struct fake_machine *m, uint32_t index, const struct fake_stamp *now)
 {
     struct fake_shared *s = m->shared;
     struct fake_shared_ref *ref = &s->refs[index];
@@ -204,15 +206,16 @@ static void ref_drop(struct fake_machine *m, uint32_t index)
         s->head.procs[ref->slot].first_ref = ref->next;
     *ref = (struct fake_shared_ref){.next = s->free_ref};
     s->free_ref = index;
-    unref_locked(m, bo);
+    unref_locked(m, bo, now);
 }
 
 static void leave_locked(struct fake_machine *m, uint32_t slot)
 {
     struct fake_shared_proc *proc = &m->shared->head.procs[slot];
+    const struct fake_stamp end = {.pid = proc->pid, .op = FAKE_DEED_EXIT};
 
     while (proc->first_ref != 0)
-        ref_drop(m, proc->first_ref);
+        ref_drop(m, proc->first_ref, &end);
     proc->pid = 0;
 }
 
@@ -310,6 +313,7 @@ int fake_machine_add(struct fake_machine *m, uint32_t slot, const struct fake_sh
         .dmabuf_mode = UINT32_MAX,
         .size = wanted->size,
         .userptr = wanted->userptr,
+        .gone = bo->gone,
     };
     bo->state = FAKE_BO_LIVE;
     fake_machine_account(&s->totals, bo, 1);
@@ -368,10 +372,10 @@ int fake_machine_peek(struct fake_machine *m, int fd, uint32_t *index, struct fa
     return *index != 0 ? 0 : -EINVAL;
 }
 
-void fake_machine_put(struct fake_machine *m, uint32_t ref)
+void fake_machine_put(struct fake_machine *m, uint32_t ref, const struct fake_stamp *now)
 {
     fake_machine_lock(m);
-    ref_drop(m, ref);
+    ref_drop(m, ref, now);
     fake_machine_unlock(m);
 }
 
@@ -388,6 +392,16 @@ uint8_t *fake_machine_metadata(struct fake_machine *m, uint32_t index)
 bool fake_machine_alive(struct fake_machine *m, uint32_t index, uint32_t generation)
 {
     return __atomic_load_n(&m->shared->bos[index].generation, __ATOMIC_ACQUIRE) == generation;
+}
+
+void fake_machine_gone(struct fake_machine *m, uint32_t index, uint32_t generation,
+                       struct fake_stamp *out)
+{
+    const struct fake_shared_bo *bo = &m->shared->bos[index];
+
+    fake_machine_lock(m);
+    *out = bo->generation - generation <= 2 ? bo->gone : (struct fake_stamp){0};
+    fake_machine_unlock(m);
 }
 
 /* Makes the file of an object that has none. Its length is the object's, and no byte is used. */

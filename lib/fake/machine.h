@@ -23,6 +23,8 @@
 
 #include <kfdirect/kfd.h>
 
+#include "fake/stamp.h"
+
 #define FAKE_PATH_SIZE 192u
 
 enum fake_domain {
@@ -70,6 +72,8 @@ struct fake_shared_bo {
     uint32_t cpu_viewed; /* the CPU has or had a mapping of it */
     uint32_t metadata_size;
     uint64_t metadata_flags, tiling;
+    /* Who let the last reference of a process go; kept when the record is used again. */
+    struct fake_stamp gone;
 };
 
 struct fake_shared;
@@ -123,14 +127,17 @@ int fake_machine_find(struct fake_machine *machine, uint32_t slot, int fd, uint3
 /* As find, without a reference: copies the record. */
 int fake_machine_peek(struct fake_machine *machine, int fd, uint32_t *index,
                       struct fake_shared_bo *out);
-/* Drops this process's reference. */
-void fake_machine_put(struct fake_machine *machine, uint32_t ref);
+/* Drops this process's reference; now: who does. */
+void fake_machine_put(struct fake_machine *machine, uint32_t ref, const struct fake_stamp *now);
 /* The record of an object that the caller refers to. */
 struct fake_shared_bo *fake_machine_bo(struct fake_machine *machine, uint32_t index);
 /* Its FAKE_METADATA_SIZE bytes for whoever shares it, of which metadata_size count. */
 uint8_t *fake_machine_metadata(struct fake_machine *machine, uint32_t index);
 /* Whether the object that had this generation is still there. */
 bool fake_machine_alive(struct fake_machine *machine, uint32_t index, uint32_t generation);
+/* Who let it go when it is not. Nothing is known when its record was used twice since. */
+void fake_machine_gone(struct fake_machine *machine, uint32_t index, uint32_t generation,
+                       struct fake_stamp *out);
 
 /* Opens the object's file, making it at first use; the description carries no flock, so it must
  * not outlive the caller's reference. -errno as open(2). */

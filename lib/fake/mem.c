@@ -77,7 +77,7 @@ int fake_bo_create(struct fake *fake, struct fake_process *p, const struct fake_
         return err;
     mem = mem_new(fake, p, index, ref);
     if (mem == NULL) {
-        fake_machine_put(&fake->machine, ref);
+        fake_machine_put(&fake->machine, ref, &p->now);
         return -ENOMEM;
     }
     mem->home = bo_new(p, mem, mem->owner);
@@ -102,12 +102,12 @@ int fake_mem_from_fd(struct fake *fake, struct fake_process *p, int fd, struct f
         return err;
     mem = fake_map_get(&p->mems, index);
     if (mem != NULL) {
-        fake_machine_put(&fake->machine, ref);
+        fake_machine_put(&fake->machine, ref, &p->now);
         mem->refs++;
     } else {
         mem = mem_new(fake, p, index, ref);
         if (mem == NULL) {
-            fake_machine_put(&fake->machine, ref);
+            fake_machine_put(&fake->machine, ref, &p->now);
             return -ENOMEM;
         }
     }
@@ -120,7 +120,7 @@ void fake_mem_put(struct fake *fake, struct fake_process *p, struct fake_mem *me
     if (--mem->refs != 0)
         return;
     fake_map_take(&p->mems, mem->index);
-    fake_machine_put(&fake->machine, mem->ref);
+    fake_machine_put(&fake->machine, mem->ref, &p->now);
     free(mem);
 }
 

@@ -239,6 +239,16 @@ void fake_tlb_fill(struct fake_tlb *tlb, const struct fake_pte *pte, uint64_t va
         tlb->per_order[order]++;
 }
 
+void fake_tlb_move(struct fake_tlb *tlb, uint32_t mem, uint32_t generation)
+{
+    for (uint64_t i = 0; i < tlb->entries.capacity; i++) {
+        struct fake_pte *page = tlb->entries.slots[i].value;
+
+        if (page != NULL && page->mem == mem && page->generation == generation)
+            page->moved = true;
+    }
+}
+
 void fake_tlb_flush(struct fake_tlb *tlb)
 {
     for (uint64_t i = 0; i < tlb->entries.capacity; i++)

@@ -51,6 +51,8 @@ struct fake_tlb {
 const struct fake_pte *fake_tlb_find(const struct fake_tlb *tlb, uint64_t va);
 /* Caches the page of pte that holds va. Without memory for it, it caches nothing. */
 void fake_tlb_fill(struct fake_tlb *tlb, const struct fake_pte *pte, uint64_t va);
+/* What the TLB holds of that memory leads to a place it was moved away from. */
+void fake_tlb_move(struct fake_tlb *tlb, uint32_t mem, uint32_t generation);
 void fake_tlb_flush(struct fake_tlb *tlb);
 
 #endif

@@ -21,12 +21,14 @@ struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
         return NULL;
     p->pid = getpid();
     p->slot = slot;
+    p->now.pid = p->pid;
     pthread_mutex_init(&p->lock, NULL);
     return p;
 }
 
 void fake_process_destroy(struct fake *fake, struct fake_process *p)
 {
+    fake_process_deed(p, FAKE_DEED_EXIT);
     fake_queues_destroy(fake, p);
     fake_events_destroy(fake, p->events);
     fake_svm_destroy(p);
@@ -42,6 +44,12 @@ void fake_process_destroy(struct fake *fake, struct fake_process *p)
     fake_map_clear(&p->bo_maps);
     pthread_mutex_destroy(&p->lock);
     free(p);
+}
+
+void fake_process_deed(struct fake_process *p, enum fake_deed deed)
+{
+    p->now.code = 0;
+    p->now.op = (uint16_t)deed;
 }
 
 struct fake_process *fake_process_get(struct fake *fake, int *err)

@@ -106,19 +106,11 @@ static int check_arguments(const struct fake *fake, struct kfd_uapi_create_queue
     return a->queue_type > last ? -ENOTSUPP_KERNEL : 0;
 }
 
-static struct fake_mapping *mapping_at(const struct fake_vm *vm, uint64_t addr)
-{
-    struct fake_node *node = fake_tree_floor(&vm->mappings, addr);
-    struct fake_mapping *m = FAKE_NODE_OF(node, struct fake_mapping, node);
-
-    return m != NULL && addr - m->node.key < m->size ? m : NULL;
-}
-
 /* Holds the mapping that begins in addr's page and is exactly as long. */
 static int hold(struct queue *q, unsigned int which, struct fake_vm *vm, uint64_t addr,
                 uint64_t size)
 {
-    struct fake_mapping *m = mapping_at(vm, addr);
+    struct fake_mapping *m = fake_vm_mapping(vm, addr);
     int err;
 
     if (m == NULL || m->va == NULL || m->va->bo == NULL ||

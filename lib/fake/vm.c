@@ -55,6 +55,17 @@ static void take_out(struct fake_vm *vm, struct fake_mapping *m)
     vm->freed = m;
 }
 
+static void remember(struct fake_vm *vm, const struct fake_mapping *m)
+{
+    fake_history_add(&vm->history, m->node.key, m->size, vm->now);
+}
+
+static void end(struct fake_vm *vm, struct fake_mapping *m)
+{
+    take_out(vm, m);
+    remember(vm, m);
+}
+
 /* The first mapping that reaches into [addr, end), or NULL. */
 static struct fake_mapping *first_in(const struct fake_vm *vm, uint64_t addr, uint64_t end)
 {
@@ -81,7 +92,7 @@ static int reserve(struct fake_vm *vm, uint64_t addr, uint64_t size)
     return 0;
 }
 
-struct fake_vm *fake_vm_create(struct fake *fake, uint32_t gpu)
+struct fake_vm *fake_vm_create(struct fake *fake, const struct fake_process *p, uint32_t gpu)
 {
     const struct fake_gpu *g = &fake->profile->gpus[gpu];
     struct fake_vm *vm = calloc(1, sizeof(*vm));
@@ -89,6 +100,7 @@ struct fake_vm *fake_vm_create(struct fake *fake, uint32_t gpu)
     if (vm == NULL)
         return NULL;
     vm->gpu = gpu;
+    vm->now = &p->now;
     vm->end = fake_gpu_gfx_major(g) >= 9 ? 1ull << 48 : 1ull << g->va_bits;
     vm->pt.cost = &fake->cost[gpu];
     vm->by_engine = !fake_gpu_large_bar(g);
@@ -111,9 +123,9 @@ int fake_vm_acquire(struct fake *fake, struct fake_vm *vm)
 static void drop_mappings(struct fake_va *va)
 {
     while (va->mappings != NULL)
-        take_out(va->vm, va->mappings);
+        end(va->vm, va->mappings);
     while (va->unwritten != NULL)
-        take_out(va->vm, va->unwritten);
+        end(va->vm, va->unwritten);
 }
 
 void fake_vm_destroy(struct fake *fake, struct fake_process *p, struct fake_vm *vm)
@@ -230,6 +242,7 @@ int fake_vm_map(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t siz
     m = mapping_new(addr, offset, size, flags);
     if (m == NULL)
         return -ENOMEM;
+    m->made = *vm->now;
     insert(vm, va, m);
     return 0;
 }
@@ -240,31 +253,40 @@ int fake_vm_unmap(struct fake_va *va, uint64_t addr)
 
     if (m == NULL || m->va != va)
         return -ENOENT;
-    take_out(va->vm, m);
+    end(va->vm, m);
     return 0;
 }
 
-bool fake_vm_touches_kfd(const struct fake_vm *vm, uint64_t addr, uint64_t size)
+struct fake_mapping *fake_vm_mapping(const struct fake_vm *vm, uint64_t addr)
+{
+    struct fake_mapping *m = mapping_of(fake_tree_floor(&vm->mappings, addr));
+
+    return m != NULL && addr - m->node.key < m->size ? m : NULL;
+}
+
+struct fake_mapping *fake_vm_kfd_mapping(const struct fake_vm *vm, uint64_t addr, uint64_t size)
 {
     struct fake_mapping *m = first_in(vm, addr, addr + size);
 
     for (; m != NULL && m->node.key < addr + size;
          m = mapping_of(fake_tree_next(&vm->mappings, &m->node)))
         if (m->flags & FAKE_MAPPING_KFD)
-            return true;
-    return false;
+            return m;
+    return NULL;
 }
 
-static bool cut_by(const struct fake_vm *vm, uint64_t edge)
+static struct fake_mapping *cut_by(const struct fake_vm *vm, uint64_t edge)
 {
-    const struct fake_mapping *m = mapping_of(fake_tree_floor(&vm->mappings, edge));
+    struct fake_mapping *m = fake_vm_mapping(vm, edge);
 
-    return m != NULL && m->node.key < edge && edge < m->node.key + m->size;
+    return m != NULL && m->node.key < edge ? m : NULL;
 }
 
-bool fake_vm_cuts(const struct fake_vm *vm, uint64_t addr, uint64_t size)
+struct fake_mapping *fake_vm_cut_mapping(const struct fake_vm *vm, uint64_t addr, uint64_t size)
 {
-    return cut_by(vm, addr) || cut_by(vm, addr + size);
+    struct fake_mapping *m = cut_by(vm, addr);
+
+    return m != NULL ? m : cut_by(vm, addr + size);
 }
 
 /* Takes the part of m inside [addr, end) away; the rests before and behind stay, as mappings whose
@@ -280,8 +302,11 @@ static void cut(struct fake_vm *vm, struct fake_mapping *m, uint64_t addr, uint6
         struct fake_mapping *head = *spare;
 
         *spare = head->next;
-        *head = (struct fake_mapping){
-            .node.key = from, .size = addr - from, .offset = m->offset, .flags = m->flags};
+        *head = (struct fake_mapping){.node.key = from,
+                                      .size = addr - from,
+                                      .offset = m->offset,
+                                      .flags = m->flags,
+                                      .made = m->made};
         insert(vm, va, head);
         m->offset += addr - from;
         m->node.key = addr;
@@ -294,10 +319,12 @@ static void cut(struct fake_vm *vm, struct fake_mapping *m, uint64_t addr, uint6
         *tail = (struct fake_mapping){.node.key = end,
                                       .size = to - end,
                                       .offset = m->offset + (end - m->node.key),
-                                      .flags = m->flags};
+                                      .flags = m->flags,
+                                      .made = m->made};
         insert(vm, va, tail);
         m->size = end - m->node.key;
     }
+    remember(vm, m);
 }
 
 static void free_list(struct fake_mapping *m)
@@ -371,6 +398,7 @@ int fake_vm_replace(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t
     }
     clear_range(va->vm, addr, addr + size, &spare);
     free_list(spare);
+    m->made = *va->vm->now;
     insert(va->vm, va, m);
     return 0;
 }
@@ -475,6 +503,8 @@ int fake_vm_rewrite(struct fake_va *va, bool kfd_only)
         m->written = false;
         list_add(m);
     }
+    if (!kfd_only)
+        va->moved = (struct fake_stamp){0};
     va->vm->change++;
     return fake_vm_update(va);
 }

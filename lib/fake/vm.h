@@ -22,8 +22,9 @@ struct fake_va {
     struct fake_vm *vm;
     struct fake_bo *bo; /* NULL: the sparse one */
     uint32_t refs;
-    uint32_t gems;   /* GEM handles among them: the file may mmap the object */
-    uint32_t queues; /* live queues among them: KFD's UNMAP is EBUSY */
+    uint32_t gems;           /* GEM handles among them: the file may mmap the object */
+    uint32_t queues;         /* live queues among them: KFD's UNMAP is EBUSY */
+    struct fake_stamp moved; /* the memory left its place under the mappings */
     struct fake_mapping *mappings;
     struct fake_mapping *unwritten; /* those whose page tables are still to be written */
     bool pending;                   /* the copy engine will write them: on the VM's list */
@@ -35,15 +36,17 @@ struct fake_mapping {
     uint64_t size, offset;
     uint32_t flags; /* FAKE_PTE_* and MTYPE */
     bool written;
+    struct fake_stamp made;
     struct fake_va *va;               /* NULL: the kernel's own */
     struct fake_mapping *prev, *next; /* of va's list of its kind, or the VM's freed list */
 };
 
 struct fake_vm {
     uint32_t gpu;
-    bool compute; /* acquired by KFD */
-    bool used;    /* something was mapped: it has page tables */
-    uint64_t end; /* first address behind it */
+    const struct fake_stamp *now; /* the process's */
+    bool compute;                 /* acquired by KFD */
+    bool used;                    /* something was mapped: it has page tables */
+    uint64_t end;                 /* first address behind it */
     struct fake_tree mappings;
     struct fake_map vas; /* by struct fake_bo's address */
     struct fake_va prt;
@@ -55,10 +58,11 @@ struct fake_vm {
     struct fake_pagetable pt;
     struct fake_tlb tlb;
     uint64_t change, flushed; /* page-table changes that need a flush; the last one flushed */
+    struct fake_history history;
 };
 
 /* NULL without memory. */
-struct fake_vm *fake_vm_create(struct fake *fake, uint32_t gpu);
+struct fake_vm *fake_vm_create(struct fake *fake, const struct fake_process *p, uint32_t gpu);
 void fake_vm_destroy(struct fake *fake, struct fake_process *p, struct fake_vm *vm);
 /* ACQUIRE_VM's part: the kernel's trap pages. */
 int fake_vm_acquire(struct fake *fake, struct fake_vm *vm);
@@ -71,9 +75,11 @@ void fake_vm_detach(struct fake *fake, struct fake_process *p, struct fake_va *v
 int fake_vm_map(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t size, uint32_t flags);
 int fake_vm_unmap(struct fake_va *va, uint64_t addr);
 int fake_vm_clear(struct fake_vm *vm, uint64_t addr, uint64_t size);
-/* Whether [addr, addr + size) touches a mapping of KFD's, or cuts one of anybody's. */
-bool fake_vm_touches_kfd(const struct fake_vm *vm, uint64_t addr, uint64_t size);
-bool fake_vm_cuts(const struct fake_vm *vm, uint64_t addr, uint64_t size);
+/* The mapping that holds addr; the first of KFD's in [addr, addr + size); one that the range cuts,
+ * whoever made it. NULL: none. */
+struct fake_mapping *fake_vm_mapping(const struct fake_vm *vm, uint64_t addr);
+struct fake_mapping *fake_vm_kfd_mapping(const struct fake_vm *vm, uint64_t addr, uint64_t size);
+struct fake_mapping *fake_vm_cut_mapping(const struct fake_vm *vm, uint64_t addr, uint64_t size);
 int fake_vm_replace(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t size,
                     uint32_t flags);
 

@@ -41,9 +41,11 @@ static void test_memory_with_a_handle_comes_back(void **state)
 
 static void test_memory_without_a_handle_moves_away(void **state)
 {
+    struct fake_translation t;
     struct rig r;
     uint64_t h;
     uint32_t gem;
+    char b;
 
     rig_start(&r, "mi300x:1", "6.12", 0);
     h = rig_must_alloc(&r, 0, 0, 2 * MIB, VRAM_RW);
@@ -51,8 +53,13 @@ static void test_memory_without_a_handle_moves_away(void **state)
     assert_int_equal(rig_va(&r, r.drm[0], AMDGPU_VA_OP_MAP, gem, VA, 0, 2 * MIB, KFD_VA_READ), 0);
     assert_int_equal(rig_free(&r, h), 0);
     assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NONE);
+    /* A TLB does not know either. */
+    assert_int_equal(fake_gpu_read(r.fake, 0, VA + 4096, &b, 1, NULL), 0);
     assert_int_equal(fake_evict(r.fake, 0), 0);
     assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_FREED);
+    assert_int_equal(fake_gpu_read(r.fake, 0, VA + 4096, &b, 1, &t), -EFAULT);
+    assert_int_equal(t.reason, FAKE_FAULT_FREED);
+    assert_non_null(strstr(t.text, "; moved by an eviction after request"));
     rig_end(&r);
 }
 

@@ -83,6 +83,53 @@ static void test_a_stale_translation_of_freed_memory_faults(void **state)
     rig_end(&r);
 }
 
+static void check_fault(struct rig *r, enum fake_access access, const char *says)
+{
+    struct fake_translation t;
+
+    assert_int_equal(fake_gpu_translate(r->fake, 0, VA, access, &t), -EFAULT);
+    if (strstr(t.text, says) == NULL)
+        fail_msg("'%s' without '%s'", t.text, says);
+}
+
+static void test_faults_say_since_when(void **state)
+{
+    const struct fake_injection silent = {.size = sizeof(silent),
+                                          .request = 'd' << 8 | DRM_NR_GEM_VA,
+                                          .gpu = FAKE_ANY_GPU,
+                                          .fd = FAKE_ANY_FD,
+                                          .count = 1,
+                                          .point = FAKE_INJECT_SILENT};
+    uint64_t h;
+    uint32_t gem;
+    char c, text[64];
+    struct rig r;
+
+    rig_start(&r, "mi300x:1", "6.12", 0);
+    check_fault(&r, FAKE_READ, "GPU 0, read at 0x700000000000: not mapped; never mapped");
+    h = rig_must_alloc(&r, 0, 0, 2 * MIB, VRAM_RW);
+    gem = rig_gem(&r, h, 0);
+    assert_int_equal(fake_inject(r.fake, &silent, NULL), 0);
+    assert_int_equal(gem_va(&r, AMDGPU_VA_OP_MAP, gem, VA, 0, 2 * MIB, RW), 0);
+    check_fault(&r, FAKE_READ, "; its page tables were not written or lost it; mapped by request");
+    assert_int_equal(gem_va(&r, AMDGPU_VA_OP_REPLACE, gem, VA, 0, 2 * MIB, KFD_VA_READ), 0);
+    snprintf(text, sizeof(text), "of process %d (GEM_VA REPLACE), 0 requests ago", getpid());
+    check_fault(&r, FAKE_WRITE, text);
+    assert_int_equal(gem_va(&r, AMDGPU_VA_OP_CLEAR, 0, VA, 0, 4096, 0), 0);
+    check_fault(&r, FAKE_READ, "; unmapped by request");
+    check_fault(&r, FAKE_READ, "(GEM_VA CLEAR), 0 requests ago");
+    /* The rest behind the cut has not been unmapped. */
+    assert_int_equal(rig_fault(&r, 0, VA + 4096, FAKE_READ), FAKE_FAULT_NONE);
+    assert_int_equal(gem_va(&r, AMDGPU_VA_OP_CLEAR, 0, VA, 0, 2 * MIB, 0), 0);
+    assert_int_equal(gem_va(&r, AMDGPU_VA_OP_MAP, gem, VA, 0, 2 * MIB, RW), 0);
+    assert_int_equal(fake_gpu_read(r.fake, 0, VA, &c, 1, NULL), 0);
+    assert_int_equal(rig_gem_close(&r, r.drm[0], gem), 0);
+    assert_int_equal(rig_free(&r, h), 0);
+    check_fault(&r, FAKE_READ, "(a stale TLB entry); freed by request");
+    check_fault(&r, FAKE_READ, "(FREE_MEMORY_OF_GPU), 0 requests ago");
+    rig_end(&r);
+}
+
 static void test_kfd_unmap_flushes_by_the_owners_generation(void **state)
 {
     const struct {
@@ -202,7 +249,7 @@ static void test_faults_say_who_where_and_why(void **state)
     assert_int_equal(fake_gpu_write(r.fake, 1, VA + 5, "x", 1, &t), -EFAULT);
     assert_int_equal(t.reason, FAKE_FAULT_NOT_MAPPED);
     assert_int_equal(t.va, VA + 5);
-    assert_string_equal(t.text, "GPU 1, write at 0x700000000005: not mapped");
+    assert_string_equal(t.text, "GPU 1, write at 0x700000000005: not mapped; never mapped");
     assert_string_equal(fake_error_text(), t.text);
     assert_int_equal(fake_gpu_read(r.fake, 2, VA, &t, 1, NULL), -EINVAL);
     rig_end(&r);
@@ -255,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_gem_va_unmap_leaves_the_tlb_until_a_flush),
         cmocka_unit_test(test_a_change_of_rights_needs_a_flush_too),
         cmocka_unit_test(test_a_stale_translation_of_freed_memory_faults),
+        cmocka_unit_test(test_faults_say_since_when),
         cmocka_unit_test(test_kfd_unmap_flushes_by_the_owners_generation),
         cmocka_unit_test(test_a_flush_names_its_gpus_only),
         cmocka_unit_test(test_page_size_follows_alignment_and_placement),

@@ -6,13 +6,15 @@
 
 struct setup {
     struct rig r;
+    uint32_t flags;
     uint64_t h;
     uint32_t gem;
 };
 
 static void start(struct setup *s, bool strict)
 {
-    rig_start(&s->r, "mi300x:2", "6.12", strict ? FAKE_STRICT : 0);
+    s->flags = strict ? FAKE_STRICT : 0;
+    rig_start(&s->r, "mi300x:2", "6.12", s->flags);
     s->h = rig_must_alloc(&s->r, 0, VA, 4 * MIB, VRAM_RW);
     s->gem = rig_gem(&s->r, s->h, 0);
 }
@@ -73,19 +75,62 @@ static int use_a_stale_translation(struct setup *s)
     return fake_gpu_read(s->r.fake, 0, VA, &c, 1, NULL);
 }
 
+static int free_what_a_signal_stopped(struct setup *s)
+{
+    const struct fake_injection half = {.size = sizeof(half),
+                                        .request = 'K' << 8 | KFD_NR_FREE_MEMORY_OF_GPU,
+                                        .gpu = FAKE_ANY_GPU,
+                                        .fd = FAKE_ANY_FD,
+                                        .count = 1,
+                                        .point = FAKE_INJECT_MIDDLE,
+                                        .error = EINTR};
+
+    assert_int_equal(fake_inject(s->r.fake, &half, NULL), 0);
+    assert_int_equal(rig_free(&s->r, s->h), -EINTR);
+    return rig_free(&s->r, s->h);
+}
+
+static int acquire_through_another_gpus_node(struct setup *s)
+{
+    struct rig *r = &s->r;
+    int drm, ret;
+
+    /* A machine of its own, whose VMs are not acquired. */
+    rig_end(r);
+    rig_open(r, "mi300x:2", "6.12", s->flags);
+    drm = rig_open_render(r, 0);
+    ret = rig_acquire(r, 1, drm);
+    rig_close(r, drm);
+    return ret;
+}
+
+static int flush_without_a_vm(struct setup *s)
+{
+    struct rig *r = &s->r;
+
+    rig_end(r);
+    rig_open(r, "mi300x:2", "6.12", s->flags);
+    assert_int_equal(rig_acquire(r, 0, r->drm[0]), 0);
+    s->h = rig_must_alloc(r, 0, VA, 2 * MIB, VRAM_RW);
+    return rig_flush(r, s->h, 1);
+}
+
 static void test_undefined_use_is_silent_or_reported(void **state)
 {
     static const struct {
         int (*use)(struct setup *s);
-        const char *says;
+        const char *says, *since;
     } rows[] = {
-        {clear_a_kfd_mapping, "mapping of KFD's"},
-        {unmap_a_kfd_mapping, "mapping of KFD's"},
-        {cut_a_mapping, "cuts a mapping"},
-        {replace_a_part, "cuts a mapping"},
-        {free_under_a_mapping, "while GEM_VA maps"},
-        {import_before_acquire, "before its VM is acquired"},
-        {use_a_stale_translation, "stale"},
+        {clear_a_kfd_mapping, "mapping of KFD's", "(MAP_MEMORY_TO_GPU), 1 request ago"},
+        {unmap_a_kfd_mapping, "mapping of KFD's", "(MAP_MEMORY_TO_GPU), 1 request ago"},
+        {cut_a_mapping, "cuts a mapping", "(GEM_VA MAP), 1 request ago"},
+        {replace_a_part, "cuts a mapping", "(GEM_VA MAP), 1 request ago"},
+        {free_under_a_mapping, "while GEM_VA maps", "(GEM_VA MAP), 1 request ago"},
+        {import_before_acquire, "before its VM is acquired", "by an open after request"},
+        {use_a_stale_translation, "stale", "unmapped by request"},
+        {free_what_a_signal_stopped, "stopped half way", "(FREE_MEMORY_OF_GPU), 1 request ago"},
+        {acquire_through_another_gpus_node, "render node of GPU 0 for GPU 1", "by an open after"},
+        {flush_without_a_vm, "whose VM is not acquired", "began, 3 requests ago"},
     };
     struct setup s;
 
@@ -98,6 +143,8 @@ static void test_undefined_use_is_silent_or_reported(void **state)
         assert_int_equal(rows[i].use(&s), -ENOTRECOVERABLE);
         assert_int_equal(fake_strict_count(s.r.fake), 1);
         assert_non_null(strstr(fake_strict_report(s.r.fake), rows[i].says));
+        assert_non_null(strstr(fake_strict_report(s.r.fake), rows[i].since));
+        assert_string_equal(fake_error_text(), fake_strict_report(s.r.fake));
         rig_end(&s.r);
     }
 }
