@@ -7,6 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fake/events.h"
+#include "fake/queues.h"
+#include "fake/svm.h"
 #include "fake/usercopy.h"
 #include "kfd/uapi.h"
 
@@ -130,14 +133,74 @@ int fake_kfd_dbg_trap(struct fake_call *call, void *arg)
     return -EPERM;
 }
 
-/* Checkpointing is not modelled: with a GPU every known operation is refused. */
+static int criu_info(struct fake_call *call, struct kfd_ioctl_criu_args *a)
+{
+    const struct fake_profile *profile = call->fake->profile;
+    struct fake_process *p = call->process;
+
+    if (profile->gpu_count == 0)
+        return -ENODEV;
+    a->num_devices = 0;
+    a->num_bos = 0;
+    for (uint32_t i = 0; i < profile->gpu_count; i++) {
+        a->num_devices += !profile->gpus[i].hidden;
+        a->num_bos += p->gpus[i].handles.used;
+    }
+    a->num_objects = fake_queues_count(p) + fake_events_count(p) + fake_svm_count(p);
+    p->criu_paused = true;
+    return 0;
+}
+
+/* The kernel crashes on a GPU whose VM is not acquired. */
+static int criu_unpause(struct fake_call *call)
+{
+    struct fake_process *p = call->process;
+    int err = 0;
+
+    if (!p->criu_paused)
+        return -EINVAL;
+    for (uint32_t i = 0; i < call->fake->profile->gpu_count && err == 0; i++)
+        if (p->gpus[i].file == NULL && !call->fake->profile->gpus[i].hidden)
+            err = fake_strict(call->fake, p, 0, NULL,
+                              "CRIU_OP UNPAUSE with GPU %u, whose VM is not acquired", i);
+    p->criu_paused = err != 0;
+    return err;
+}
+
+/* Only what has been restored can be resumed, and nothing can be restored here. */
+static int criu_resume(struct fake_call *call, const struct kfd_ioctl_criu_args *a)
+{
+    uint32_t slot;
+    int32_t pid;
+
+    for (uint32_t i = 0; fake_machine_kfd_at(&call->fake->machine, i, &slot, &pid) == 0; i++)
+        if ((uint32_t)pid == a->pid)
+            return -EINVAL;
+    return -ESRCH;
+}
+
+/* What a checkpoint holds is not modelled: with all its arrays it is refused. */
 int fake_kfd_criu_op(struct fake_call *call, void *arg)
 {
-    const struct kfd_ioctl_criu_args *a = arg;
+    struct kfd_ioctl_criu_args *a = arg;
+    bool arrays = a->devices != 0 && a->bos != 0 && a->priv_data != 0;
 
     if (geteuid() != 0)
         return -EACCES;
-    if (a->op > KFD_CRIU_OP_RESUME)
+    switch (a->op) {
+    case KFD_CRIU_OP_PROCESS_INFO:
+        return criu_info(call, a);
+    case KFD_CRIU_OP_CHECKPOINT:
+        return arrays ? -EOPNOTSUPP : -EINVAL;
+    case KFD_CRIU_OP_UNPAUSE:
+        return criu_unpause(call);
+    case KFD_CRIU_OP_RESTORE:
+        return arrays && a->priv_data_size != 0 && a->num_devices != 0 && a->num_bos != 0
+                   ? -EOPNOTSUPP
+                   : -EINVAL;
+    case KFD_CRIU_OP_RESUME:
+        return criu_resume(call, a);
+    default:
         return -EINVAL;
-    return call->fake->profile->gpu_count == 0 ? -ENODEV : -EOPNOTSUPP;
+    }
 }

@@ -47,7 +47,7 @@ int fake_drm_prime_handle_to_fd(struct fake_call *call, void *arg)
     err = share(call->file, gem);
     if (err != 0)
         return err;
-    fd = fake_mem_export(call->fake, gem->bo->mem, (int)(a->flags & O_CLOEXEC),
+    fd = fake_mem_export(call->fake, gem->bo->mem->index, (int)(a->flags & O_CLOEXEC),
                          (int)(a->flags & O_ACCMODE));
     if (fd < 0)
         return fd;

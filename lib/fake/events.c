@@ -478,6 +478,18 @@ int fake_events_page(struct fake_process *p, size_t size, const struct fake_page
     return 0;
 }
 
+uint32_t fake_events_count(const struct fake_process *p)
+{
+    const struct fake_events *e = p->events;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; e != NULL && i < e->signal_top; i++)
+        n += e->signals[i] != NULL;
+    for (uint32_t i = 0; e != NULL && i < e->other_top; i++)
+        n += e->others[i] != NULL;
+    return n;
+}
+
 void fake_events_destroy(struct fake *fake, struct fake_events *e)
 {
     if (e == NULL)

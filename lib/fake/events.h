@@ -26,6 +26,7 @@ void fake_events_memory_fault(struct fake *fake, struct fake_process *p, uint32_
 /* mmap of the signal page on /dev/kfd: its pages, or -EINVAL. Process lock held. */
 int fake_events_page(struct fake_process *p, size_t size, const struct fake_pages **page);
 
+uint32_t fake_events_count(const struct fake_process *p);
 void fake_events_destroy(struct fake *fake, struct fake_events *events);
 
 #endif

@@ -79,10 +79,7 @@ struct fake_pages {
 /* A process's share of one GPU. */
 struct fake_process_gpu {
     struct fake_ids handles;           /* struct fake_handle * */
-    struct fake_ids client;            /* KFD's own DRM file: number - 1 -> struct fake_mem * */
-    struct fake_map client_shared;     /* memory index -> number */
     struct fake_file *file;            /* acquired; NULL: no compute VM */
-    uint64_t vram_used;                /* by ALLOC, of own handles */
     struct fake_pages doorbells, mmio; /* behind the mappings of /dev/kfd */
 };
 
@@ -99,6 +96,7 @@ struct fake_process {
     struct fake_map bo_maps; /* mmap offset | gpu tag -> struct fake_bo * */
     uint64_t next_offset;    /* for mmap on the render node */
     struct fake_process_gpu gpus[KFD_MAX_DEVICES];
+    bool criu_paused;    /* between CRIU_OP's info and unpause */
     uint64_t event_page; /* KFD handle that FREE must refuse with EPERM; 0: none */
     struct fake_events *events;
     struct fake_queues *queues;

@@ -13,6 +13,8 @@
 #include "fake/syncobj.h"
 #include "fake/vm.h"
 
+/* Lower ones are graphics programs'. */
+#define FIRST_PASID 0x8000u
 #define MARK 0x656c696665646f6eull
 
 struct mark {
@@ -134,8 +136,10 @@ int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kin
     }
     file->next = p->files;
     p->files = file;
-    if (kind == FAKE_FILE_KFD)
+    if (kind == FAKE_FILE_KFD && !p->kfd_open) {
         p->kfd_open = true;
+        fake_machine_kfd(&fake->machine, p->slot)->pasid = FIRST_PASID + p->slot;
+    }
     pthread_mutex_unlock(&p->lock);
     return fd;
 fail:

@@ -13,6 +13,16 @@ struct fake_handle *fake_handle_get(const struct fake *fake, const struct fake_p
     return *gpu < 0 ? NULL : fake_ids_get(&p->gpus[*gpu].handles, (uint32_t)value);
 }
 
+/* What sysfs says the process has of a GPU's memory. */
+static void count_vram(struct fake *fake, struct fake_process *p, const struct fake_handle *h,
+                       uint64_t by)
+{
+    uint64_t *sum = &fake_machine_kfd(&fake->machine, p->slot)->vram[h->gpu];
+
+    if (!h->imported && h->domain == FAKE_DOMAIN_VRAM)
+        __atomic_fetch_add(sum, by, __ATOMIC_RELAXED);
+}
+
 int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *bo, uint32_t gpu,
                     uint64_t va, uint32_t flags, bool imported, struct fake_handle **out)
 {
@@ -30,9 +40,8 @@ int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *b
     h->domain = bo == bo->mem->home ? bo->mem->domain : FAKE_DOMAIN_GTT;
     h->imported = imported;
     bo->kfd_handles++;
-    if (!imported && h->domain == FAKE_DOMAIN_VRAM)
-        p->gpus[gpu].vram_used += bo->mem->size;
-    if (fake_client_add(fake, p, h, imported) != 0) {
+    count_vram(fake, p, h, bo->mem->size);
+    if (fake_client_add(fake, h, imported) != 0) {
         fake_handle_free(fake, p, h);
         return -ENOMEM;
     }
@@ -54,10 +63,9 @@ static void detach_all(struct fake *fake, struct fake_process *p, struct fake_ha
 void fake_handle_free(struct fake *fake, struct fake_process *p, struct fake_handle *h)
 {
     detach_all(fake, p, h);
-    fake_client_free(p, h);
+    fake_client_free(fake, h);
     fake_ids_take(&p->gpus[h->gpu].handles, h->id);
-    if (!h->imported && h->domain == FAKE_DOMAIN_VRAM)
-        p->gpus[h->gpu].vram_used -= h->bo->mem->size;
+    count_vram(fake, p, h, 0 - h->bo->mem->size);
     h->bo->kfd_handles--;
     fake_bo_put(fake, p, h->bo);
     free(h);
@@ -74,7 +82,6 @@ void fake_handle_free_all(struct fake *fake, struct fake_process *p, uint32_t gp
             fake_handle_free(fake, p, h);
     }
     fake_ids_clear(ids);
-    fake_client_clear(&p->gpus[gpu]);
 }
 
 bool fake_handle_mapped(const struct fake_handle *h)

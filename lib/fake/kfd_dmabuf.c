@@ -13,7 +13,7 @@ int fake_kfd_export_dmabuf(struct fake_call *call, void *arg)
 {
     struct kfd_uapi_export_dmabuf *a = arg;
     struct fake_handle *h;
-    struct fake_mem *mem;
+    uint32_t index;
     int gpu, fd;
 
     h = fake_handle_get(call->fake, call->process, a->handle, &gpu);
@@ -21,10 +21,10 @@ int fake_kfd_export_dmabuf(struct fake_call *call, void *arg)
         return -EINVAL;
     if (h->domain == FAKE_DOMAIN_USERPTR)
         return -EPERM;
-    mem = fake_client_export(call->fake, call->process, h);
-    if (mem == NULL)
+    index = fake_client_export(call->fake, h);
+    if (index == 0)
         return -ENOENT;
-    fd = fake_mem_export(call->fake, mem, (int)(a->flags & O_CLOEXEC),
+    fd = fake_mem_export(call->fake, index, (int)(a->flags & O_CLOEXEC),
                          h->flags & KFD_MEM_WRITABLE ? O_RDWR : O_RDONLY);
     if (fd < 0)
         return fd;

@@ -182,6 +182,7 @@ static int ref_add(struct fake_shared *s, uint32_t slot, uint32_t bo, uint32_t *
         return kfd_fail(-ENOMEM, "fake: more than %u references on the machine", FAKE_MAX_REFS);
     ref = &s->refs[index];
     ref->slot = slot;
+    ref->number = 0;
     ref->prev = 0;
     ref->next = proc->first_ref;
     if (ref->next != 0)
@@ -209,17 +210,32 @@ static void ref_drop(struct fake_machine *m, uint32_t index, const struct fake_s
     unref_locked(m, bo, now);
 }
 
+static void forget_kfd(struct fake_shared *s, uint32_t slot)
+{
+    struct fake_shared_kfd *kfd = &s->kfd[slot];
+
+    /* Untouched pages of the file stay holes. */
+    if (kfd->pasid != 0)
+        memset(kfd, 0, sizeof(*kfd));
+}
+
 static void leave_locked(struct fake_machine *m, uint32_t slot)
 {
     struct fake_shared_proc *proc = &m->shared->head.procs[slot];
     const struct fake_stamp end = {.pid = proc->pid, .op = FAKE_DEED_EXIT};
 
-    while (proc->first_ref != 0)
+    while (proc->first_ref != 0) {
+        const struct fake_shared_ref *ref = &m->shared->refs[proc->first_ref];
+
+        if (ref->number != 0)
+            fake_machine_number_forget(m->shared, m->shared->bos[ref->bo].owner, ref->number);
         ref_drop(m, proc->first_ref, &end);
+    }
+    forget_kfd(m->shared, slot);
     proc->pid = 0;
 }
 
-static void reap(struct fake_machine *m)
+void fake_machine_reap(struct fake_machine *m)
 {
     struct fake_shared *s = m->shared;
 
@@ -240,7 +256,7 @@ int fake_machine_enter(struct fake_machine *m, uint32_t *slot)
     for (uint32_t i = 0; i < s->head.top_proc; i++)
         if (s->head.procs[i].pid == pid && s->head.procs[i].image != fake_proc_image())
             leave_locked(m, i);
-    reap(m);
+    fake_machine_reap(m);
     for (uint32_t i = 0; i < FAKE_MAX_PROCS; i++) {
         if (s->head.procs[i].pid != 0)
             continue;
@@ -272,7 +288,7 @@ static bool make_room(struct fake_machine *m, const struct fake_shared_bo *wante
     idle_sweep(m);
     if (has_room(m->shared, wanted))
         return true;
-    reap(m);
+    fake_machine_reap(m);
     return has_room(m->shared, wanted);
 }
 
@@ -431,6 +447,8 @@ static int open_bo_locked(struct fake_machine *m, uint32_t index, int flags)
     int fd, err;
 
     bo_path(m, index, path);
+    if (m->shared->bos[index].state == FAKE_BO_FREE)
+        return -ENOENT;
     if (m->shared->bos[index].ino == 0) {
         err = bo_create_file(m, index, path);
         if (err != 0)
@@ -489,7 +507,7 @@ void fake_machine_pin_gtt(struct fake_machine *m, uint32_t index, int by)
 void fake_machine_totals(struct fake_machine *m, struct fake_totals *out)
 {
     fake_machine_lock(m);
-    reap(m);
+    fake_machine_reap(m);
     idle_sweep(m);
     *out = m->shared->totals;
     fake_machine_unlock(m);

@@ -76,6 +76,29 @@ struct fake_shared_bo {
     struct fake_stamp gone;
 };
 
+enum fake_queue_kind {
+    FAKE_QUEUE_COMPUTE,
+    FAKE_QUEUE_SDMA,
+    FAKE_QUEUE_SDMA_XGMI,
+};
+
+/* A queue as the machine's other processes know of it. */
+struct fake_shared_queue {
+    uint32_t used; /* 0: no such queue */
+    uint32_t gpu, kind;
+    uint32_t type, size; /* as CREATE_QUEUE and UPDATE_QUEUE gave them */
+    uint32_t place;      /* of an SDMA queue, among those of the device and kind */
+};
+
+#define FAKE_MAX_QUEUES 1024u
+
+/* What sysfs tells of a process that has /dev/kfd open or had. */
+struct fake_shared_kfd {
+    uint32_t pasid; /* 0: it had not */
+    uint64_t vram[KFD_MAX_DEVICES];
+    struct fake_shared_queue queues[FAKE_MAX_QUEUES]; /* by id */
+};
+
 struct fake_shared;
 
 struct fake_machine {
@@ -111,6 +134,32 @@ void fake_machine_unmap(struct fake_machine *machine);
 /* Enters a forked child into the machine it inherited. -EAGAIN: too many processes. */
 int fake_machine_enter(struct fake_machine *machine, uint32_t *slot);
 void fake_machine_leave(struct fake_machine *machine, uint32_t slot);
+
+/* The record of a process, which alone changes it. */
+struct fake_shared_kfd *fake_machine_kfd(struct fake_machine *machine, uint32_t slot);
+/* The slot of the i-th process that has one, and its pid; -ENOENT. The dead are gone first when i
+ * is 0. */
+int fake_machine_kfd_at(struct fake_machine *machine, uint32_t i, uint32_t *slot, int32_t *pid);
+
+/*
+ * Enters a queue. An SDMA queue takes a place of its device's: of `places` the lowest free one that
+ * is `first` more than a multiple of `step`. -ENOMEM: none; -EPERM: too many queues on the device.
+ */
+int fake_machine_queue_add(struct fake_machine *machine, uint32_t slot, uint32_t id,
+                           const struct fake_shared_queue *queue, uint32_t places, uint32_t first,
+                           uint32_t step);
+void fake_machine_queue_remove(struct fake_machine *machine, uint32_t slot, uint32_t id);
+
+/*
+ * Numbers of KFD's own DRM file on a GPU, see client.h. take: for the object behind this process's
+ * reference, the lowest free one or with `import` the one its dma-buf is known by; share: makes the
+ * number's object, which is returned, known by it, 0 when there is none.
+ */
+int fake_machine_number_take(struct fake_machine *machine, uint32_t gpu, uint32_t ref, bool import,
+                             uint32_t *number);
+uint32_t fake_machine_number_share(struct fake_machine *machine, uint32_t gpu, uint32_t number);
+void fake_machine_number_drop(struct fake_machine *machine, uint32_t gpu, uint32_t ref,
+                              uint32_t number);
 
 /* A number for a file of the directory, never given twice. */
 uint32_t fake_machine_serial(struct fake_machine *machine);

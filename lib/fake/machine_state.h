@@ -11,6 +11,7 @@
 #define FAKE_MAX_BOS (1u << 20)
 #define FAKE_MAX_REFS (1u << 21)
 #define FAKE_MAX_PROCS 1024u
+#define FAKE_MAX_NUMBERS (1u << 16) /* of KFD's own file on a GPU */
 #define FAKE_INO_BUCKETS (1u << 16)
 
 struct fake_shared_proc {
@@ -25,6 +26,12 @@ struct fake_shared_ref {
     uint32_t bo; /* 0: free; written last */
     uint32_t slot;
     uint32_t prev, next; /* of the process, or free list (derived) */
+    uint32_t number;     /* on the owner, deleted with the process; 0: none */
+};
+
+struct fake_shared_number {
+    uint32_t bo; /* 0: free */
+    uint32_t shared;
 };
 
 /* What every version of the file begins with, so that any of them can sweep it. */
@@ -48,10 +55,18 @@ struct fake_shared {
     struct fake_shared_bo bos[FAKE_MAX_BOS];
     struct fake_shared_ref refs[FAKE_MAX_REFS];
     uint8_t metadata[FAKE_MAX_BOS][FAKE_METADATA_SIZE];
+    struct fake_shared_kfd kfd[FAKE_MAX_PROCS];
+    uint32_t top_number[KFD_MAX_DEVICES];
+    struct fake_shared_number numbers[KFD_MAX_DEVICES][FAKE_MAX_NUMBERS];
 };
 
 /* Adds (1) or takes back (-1) what an object counts for. */
 void fake_machine_account(struct fake_totals *totals, const struct fake_shared_bo *bo, int sign);
+
+void fake_machine_number_forget(struct fake_shared *shared, uint32_t gpu, uint32_t number);
+
+/* Drops what dead processes left. */
+void fake_machine_reap(struct fake_machine *machine);
 
 /* Derives lists, counts and totals from the records again. */
 void fake_machine_rebuild(struct fake_shared *shared);

@@ -211,13 +211,13 @@ struct fake_bo *fake_bo_by_offset(struct fake_process *p, uint32_t gpu, uint64_t
                                            : fake_map_get(&p->bo_maps, offset_key(gpu, offset));
 }
 
-int fake_mem_export(struct fake *fake, struct fake_mem *mem, int flags, int mode)
+int fake_mem_export(struct fake *fake, uint32_t index, int flags, int mode)
 {
-    struct fake_shared_bo *shared = fake_machine_bo(&fake->machine, mem->index);
+    struct fake_shared_bo *shared = fake_machine_bo(&fake->machine, index);
 
     if (shared->dmabuf_mode == UINT32_MAX)
         shared->dmabuf_mode = (uint32_t)mode;
-    return fake_machine_export_bo(&fake->machine, mem->index, (int)shared->dmabuf_mode | flags);
+    return fake_machine_export_bo(&fake->machine, index, (int)shared->dmabuf_mode | flags);
 }
 
 /* The kernel faults the pages in for writing, whatever the flags say. */

@@ -51,7 +51,7 @@ struct fake_bo *fake_bo_by_offset(struct fake_process *p, uint32_t gpu, uint64_t
 
 /* A new dma-buf descriptor. flags: O_CLOEXEC or 0; mode: O_RDWR or O_RDONLY, used if it is the
  * first export. -EMFILE and others as open(2). */
-int fake_mem_export(struct fake *fake, struct fake_mem *mem, int flags, int mode);
+int fake_mem_export(struct fake *fake, uint32_t index, int flags, int mode);
 
 /* -EFAULT where the process has no memory that it may write. */
 int fake_check_userptr(uint64_t addr, uint64_t size);

@@ -14,7 +14,6 @@
 #define ENOTSUPP_KERNEL 524
 #define USER_END 0x7ffffffff000ull
 #define MIN_RING 1024u
-#define MAX_QUEUES 1024u
 #define MAX_CU_MASK_BITS 1024u
 #define MAX_PERCENTAGE 100u
 #define MAX_PRIORITY 15u
@@ -41,6 +40,7 @@ enum {
 
 struct queue {
     uint32_t id, gpu, type;
+    uint32_t size, engine;
     uint32_t doorbell; /* index in the process's slice */
     bool active, gws;
     struct fake_va *held[BUF_COUNT]; /* attachments kept alive and pinned against UNMAP */
@@ -182,15 +182,13 @@ static int hold_buffers(struct fake *fake, struct fake_process *p, struct queue 
     return err;
 }
 
-/* Room for one more queue of this kind on the GPU; finds it a doorbell. */
+/* Room for one more queue of the process on the GPU; finds it a doorbell. */
 static int find_room(const struct fake *fake, const struct fake_process *p, struct queue *q)
 {
     const struct fake_gpu *gpu = &fake->profile->gpus[q->gpu];
     uint32_t width = fake_gpu_gfx_major(gpu) >= 9 ? 8 : 4;
     uint32_t limit = gpu->gfx_target_version / 100 == 904 ? 255 : 127;
-    uint32_t engines =
-        q->type == QUEUE_SDMA_XGMI ? gpu->num_sdma_xgmi_engines : gpu->num_sdma_engines;
-    uint32_t on_gpu = 0, same = 0;
+    uint32_t on_gpu = 0;
     const struct fake_ids *ids = &p->queues->ids;
     uint64_t used[16] = {0};
 
@@ -200,20 +198,38 @@ static int find_room(const struct fake *fake, const struct fake_process *p, stru
         if (other == NULL || other->gpu != q->gpu)
             continue;
         on_gpu++;
-        same += is_sdma(other->type) &&
-                (other->type == QUEUE_SDMA_XGMI) == (q->type == QUEUE_SDMA_XGMI);
         used[other->doorbell / 64] |= UINT64_C(1) << other->doorbell % 64;
     }
     if (on_gpu >= limit)
         return -ENOSPC;
-    if (ids->used >= MAX_QUEUES)
-        return -ENOMEM;
-    if (is_sdma(q->type) && same >= engines * gpu->num_sdma_queues_per_engine)
+    if (ids->used >= FAKE_MAX_QUEUES)
         return -ENOMEM;
     q->doorbell = 0;
     while (used[q->doorbell / 64] >> q->doorbell % 64 & 1)
         q->doorbell++;
     return (q->doorbell + 1) * width <= gpu->doorbell_size ? 0 : -ENOMEM;
+}
+
+/* Takes a place on the device, whose SDMA queues are shared by all processes. */
+static int enter_device(struct fake *fake, struct fake_process *p, const struct queue *q)
+{
+    const struct fake_gpu *gpu = &fake->profile->gpus[q->gpu];
+    struct fake_shared_queue shared = {.gpu = q->gpu, .type = q->type, .size = q->size};
+    uint32_t engines = gpu->num_sdma_engines, first = 0, step = 1;
+    bool xgmi = q->type == QUEUE_SDMA_XGMI ||
+                (q->type == QUEUE_SDMA_BY_ENGINE && q->engine >= gpu->num_sdma_engines);
+
+    if (is_sdma(q->type))
+        shared.kind = xgmi ? FAKE_QUEUE_SDMA_XGMI : FAKE_QUEUE_SDMA;
+    if (xgmi)
+        engines = gpu->num_sdma_xgmi_engines;
+    if (q->type == QUEUE_SDMA_BY_ENGINE) {
+        /* Places go around the engines. */
+        first = xgmi ? q->engine - gpu->num_sdma_engines : q->engine;
+        step = engines;
+    }
+    return fake_machine_queue_add(&fake->machine, p->slot, q->id, &shared,
+                                  engines * gpu->num_sdma_queues_per_engine, first, step);
 }
 
 int fake_kfd_create_queue(struct fake_call *call, void *arg)
@@ -244,12 +260,19 @@ int fake_kfd_create_queue(struct fake_call *call, void *arg)
     }
     q->gpu = (uint32_t)g;
     q->type = a->queue_type;
+    q->size = a->ring_size;
+    q->engine = a->sdma_engine_id;
     q->active = a->ring_base_address != 0 && a->ring_size != 0 && (a->queue_percentage & 0xff) != 0;
     err = hold_buffers(fake, p, q, a);
     if (err == 0)
         err = find_room(fake, p, q);
     if (err == 0)
         err = fake_ids_add(&p->queues->ids, q, &q->id);
+    if (err == 0) {
+        err = enter_device(fake, p, q);
+        if (err != 0)
+            fake_ids_take(&p->queues->ids, q->id);
+    }
     if (err != 0) {
         release(fake, p, q);
         free(q);
@@ -273,6 +296,7 @@ int fake_kfd_destroy_queue(struct fake_call *call, void *arg)
     if (q == NULL)
         return -EINVAL;
     fake_ids_take(&p->queues->ids, q->id);
+    fake_machine_queue_remove(&call->fake->machine, p->slot, q->id);
     release(call->fake, p, q);
     free(q);
     return 0;
@@ -304,6 +328,7 @@ int fake_kfd_update_queue(struct fake_call *call, void *arg)
         q->held[BUF_RING] = moved.held[BUF_RING];
     }
     q->active = a->ring_base_address != 0 && a->ring_size != 0 && (a->queue_percentage & 0xff) != 0;
+    fake_machine_kfd(&call->fake->machine, p->slot)->queues[q->id].size = a->ring_size;
     return 0;
 }
 
@@ -418,6 +443,7 @@ void fake_queues_destroy(struct fake *fake, struct fake_process *p)
 
         if (q == NULL)
             continue;
+        fake_machine_queue_remove(&fake->machine, p->slot, q->id);
         release(fake, p, q);
         free(q);
     }

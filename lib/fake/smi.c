@@ -65,6 +65,8 @@ int fake_kfd_smi_events(struct fake_call *call, void *arg)
         free(s);
         return -errno;
     }
+    /* The program's end survives exec, as the kernel's file does. */
+    fcntl(ends[1], F_SETFD, 0);
     s->fd = ends[0];
     s->gpu = (uint32_t)gpu;
     s->next = call->process->smi;

@@ -339,6 +339,16 @@ void fake_svm_forget(struct fake_process *p, uint64_t addr, uint64_t size)
     }
 }
 
+uint32_t fake_svm_count(const struct fake_process *p)
+{
+    struct fake_node *node = p->svm != NULL ? fake_tree_ceil(&p->svm->ranges, 0) : NULL;
+    uint32_t n = 0;
+
+    for (; node != NULL; node = fake_tree_next(&p->svm->ranges, node))
+        n++;
+    return n;
+}
+
 void fake_svm_destroy(struct fake_process *p)
 {
     if (p->svm == NULL)

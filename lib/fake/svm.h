@@ -19,6 +19,7 @@ bool fake_svm_always_mapped(const struct fake_process *p, uint32_t gpu, uint64_t
 /* The program unmapped this memory: its ranges are gone. */
 void fake_svm_forget(struct fake_process *p, uint64_t addr, uint64_t size);
 
+uint32_t fake_svm_count(const struct fake_process *p);
 void fake_svm_destroy(struct fake_process *p);
 
 #endif

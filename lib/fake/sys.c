@@ -13,6 +13,7 @@
 #include "fake/ioctl.h"
 #include "fake/log.h"
 #include "fake/node_mmap.h"
+#include "fake/proctree.h"
 #include "fake/sysfs.h"
 
 #define SYSFS_PAGE 4096u
@@ -76,11 +77,17 @@ static int open_dri(struct fake *fake, const char *path, int flags)
     return open_node(fake, kind, (uint32_t)gpu, flags);
 }
 
+static int read_sysfs(struct fake *fake, const char *path, char *buf, size_t size)
+{
+    return fake_proctree_owns(path) ? fake_proctree_read(fake, path, buf, size)
+                                    : fake_sysfs_read(fake->profile, path, buf, size);
+}
+
 /* A sysfs file as a descriptor: its text, as it is now. */
 static int open_sysfs(struct fake *fake, const char *path, int flags)
 {
     char text[SYSFS_PAGE + 1];
-    int n = fake_sysfs_read(fake->profile, path, text, sizeof(text)), fd;
+    int n = read_sysfs(fake, path, text, sizeof(text)), fd;
 
     if (n < 0)
         return n;
@@ -220,15 +227,19 @@ static int sys_read(struct kfd_sys *base, const char *path, char *buf, size_t si
     int saved = errno;
 
     if (fake_sysfs_owns(fake->profile, path))
-        return keep(saved, fake_sysfs_read(fake->profile, path, buf, size));
+        return keep(saved, read_sysfs(fake, path, buf, size));
     return keep(saved, read_real(path, buf, size));
 }
 
 static int sys_list(struct kfd_sys *base, const char *path,
                     int (*each)(void *arg, const char *name), void *arg)
 {
+    struct fake *fake = fake_of(base);
+
+    if (fake_proctree_owns(path))
+        return keep(errno, fake_proctree_list(fake, path, each, arg));
     /* Folders that the host fills too show the fake's part only. */
-    return keep(errno, fake_sysfs_list(fake_of(base)->profile, path, each, arg));
+    return keep(errno, fake_sysfs_list(fake->profile, path, each, arg));
 }
 
 static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t size)

@@ -118,6 +118,39 @@ static void test_checkpoint_needs_privilege_and_a_gpu(void **state)
     rig_end(&f);
 }
 
+static void test_a_checkpoint_counts_devices_buffers_and_objects(void **state)
+{
+    struct kfd_ioctl_criu_args a = {.op = KFD_CRIU_OP_UNPAUSE, .pid = (uint32_t)getpid()};
+    struct kfd_ioctl_create_event_args event = {0};
+    struct rig f;
+
+    if (geteuid() != 0)
+        skip();
+    rig_start(&f, "mi210:2", NULL, 0);
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), -EINVAL);
+    rig_must_alloc(&f, 0, 0, MIB, VRAM_RW);
+    rig_must_alloc(&f, 1, 0, MIB, VRAM_RW);
+    rig_must_alloc(&f, 1, 0, MIB, VRAM_RW);
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CREATE_EVENT, &event), 0);
+    a.op = KFD_CRIU_OP_PROCESS_INFO;
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), 0);
+    assert_int_equal(a.num_devices, 2);
+    assert_int_equal(a.num_bos, 3);
+    assert_int_equal(a.num_objects, 1);
+    a.op = KFD_CRIU_OP_CHECKPOINT;
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), -EINVAL);
+    a.devices = a.bos = a.priv_data = (uintptr_t)&a;
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), -EOPNOTSUPP);
+    a.op = KFD_CRIU_OP_RESUME;
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), -EINVAL);
+    a.pid = 1;
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), -ESRCH);
+    a.op = KFD_CRIU_OP_UNPAUSE;
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), 0);
+    assert_int_equal(rig_request(&f, f.kfd, KFD_CODE_CRIU_OP, &a), -EINVAL);
+    rig_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +160,7 @@ int main(void)
         cmocka_unit_test(test_tile_counts_are_clamped_and_zeroed_by_a_bad_pointer),
         cmocka_unit_test(test_debuggers_are_refused),
         cmocka_unit_test(test_checkpoint_needs_privilege_and_a_gpu),
+        cmocka_unit_test(test_a_checkpoint_counts_devices_buffers_and_objects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rig.h"
 
+#include <sys/wait.h>
+
 #define GTT_RW (KFD_MEM_GTT | KFD_MEM_WRITABLE)
 #define RING_SIZE 65536u
 #define ENOTSUPP_KERNEL 524
@@ -338,6 +340,74 @@ static void test_xnack_needs_svm_a_chip_that_can_and_no_queue(void **state)
     rig_end(&r);
 }
 
+static struct kfd_uapi_create_queue sdma(struct rig *r, const struct buffers *b, uint32_t type,
+                                         uint32_t engine)
+{
+    struct kfd_uapi_create_queue a = compute(r, b);
+
+    a.queue_type = type;
+    a.sdma_engine_id = engine;
+    return a;
+}
+
+static unsigned int fill(struct rig *r, const struct buffers *b, uint32_t type, uint32_t engine)
+{
+    struct kfd_uapi_create_queue a;
+    unsigned int n = 0;
+    int err;
+
+    while ((a = sdma(r, b, type, engine), err = create(r, &a)) == 0)
+        n++;
+    assert_int_equal(err, -ENOMEM);
+    return n;
+}
+
+/* MI300X: two plain engines and fourteen for XGMI, eight queues each. */
+static void test_sdma_queues_are_the_devices(void **state)
+{
+    struct buffers b;
+    struct rig r;
+    int status;
+    pid_t pid;
+    char c;
+    int to[2], from[2];
+
+    rig_start(&r, "mi300x", "6.12", 0);
+    make_buffers(&r, &b, VA);
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    pid = fork();
+    if (pid == 0) {
+        struct rig own = {.fake = r.fake, .sys = r.sys, .gpus = 1, .id = {r.id[0]}};
+        struct kfd_uapi_create_queue a;
+
+        own.kfd = rig_open_path(&own, "/dev/kfd");
+        own.drm[0] = rig_open_render(&own, 0);
+        assert_int_equal(rig_acquire(&own, 0, own.drm[0]), 0);
+        make_buffers(&own, &b, VA);
+        for (int i = 0; i < 5; i++) {
+            a = sdma(&own, &b, 1, 0);
+            assert_int_equal(create(&own, &a), 0);
+        }
+        (void)!write(from[1], "", 1);
+        (void)!read(to[0], &c, 1);
+        _exit(0);
+    }
+    assert_int_equal(read(from[0], &c, 1), 1);
+    /* The child has places 0 to 4, so three of engine 0 and two of engine 1. */
+    assert_int_equal(fill(&r, &b, 4, 0), 5);
+    assert_int_equal(fill(&r, &b, 1, 0), 6);
+    assert_int_equal(fill(&r, &b, 4, 1), 0);
+    assert_int_equal(fill(&r, &b, 4, 2), 8);
+    assert_int_equal(fill(&r, &b, 3, 0), 13 * 8);
+    assert_int_equal(write(to[1], "", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    /* What a dead process had is free. */
+    assert_int_equal(fill(&r, &b, 1, 0), 5);
+    rig_end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_other_queue_requests_name_a_queue),
         cmocka_unit_test(test_runtime_is_enabled_once_and_before_queues),
         cmocka_unit_test(test_xnack_needs_svm_a_chip_that_can_and_no_queue),
+        cmocka_unit_test(test_sdma_queues_are_the_devices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
