@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake/events.h"
+#include "fake/handle.h"
 #include "fake/queues.h"
 #include "fake/svm.h"
 #include "fake/usercopy.h"
@@ -133,6 +134,20 @@ int fake_kfd_dbg_trap(struct fake_call *call, void *arg)
     return -EPERM;
 }
 
+/* Kernels with residency from MAP on leave out what has no address. */
+static uint32_t criu_buffers(const struct fake *fake, const struct fake_ids *handles)
+{
+    const struct fake_kernel *k = &fake->profile->kernel;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < handles->top; i++) {
+        const struct fake_handle *h = fake_ids_get(handles, i);
+
+        n += h != NULL && (k->residency == FAKE_RESIDENT_AT_ALLOC || h->va > k->gpuvm_base);
+    }
+    return n;
+}
+
 static int criu_info(struct fake_call *call, struct kfd_ioctl_criu_args *a)
 {
     const struct fake_profile *profile = call->fake->profile;
@@ -144,7 +159,7 @@ static int criu_info(struct fake_call *call, struct kfd_ioctl_criu_args *a)
     a->num_bos = 0;
     for (uint32_t i = 0; i < profile->gpu_count; i++) {
         a->num_devices += !profile->gpus[i].hidden;
-        a->num_bos += p->gpus[i].handles.used;
+        a->num_bos += criu_buffers(call->fake, &p->gpus[i].handles);
     }
     a->num_objects = fake_queues_count(p) + fake_events_count(p) + fake_svm_count(p);
     p->criu_paused = true;
