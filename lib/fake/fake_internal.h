@@ -63,9 +63,9 @@ struct fake_file {
     struct fake_ids syncobj; /* struct fake_syncobj *; number 0 likewise */
     bool acquired;           /* KFD holds it */
     struct fake_stamp opened;
-    uint32_t busy;           /* requests under way */
-    bool closed;             /* without a descriptor; goes when no longer busy */
-    struct fake_file *next;  /* of the process */
+    uint32_t busy;          /* requests under way */
+    bool closed;            /* without a descriptor; goes when no longer busy */
+    struct fake_file *next; /* of the process */
 };
 
 /* Pages of the kernel's own that a process maps as often as it likes: a file of the machine's
