@@ -27,15 +27,6 @@ const struct fake_handler fake_drm_handlers[256] = {
     [DRM_NR_SYNCOBJ_TIMELINE_WAIT] = {fake_drm_syncobj_timeline_wait, true},
 };
 
-static const struct {
-    uint16_t size;
-    uint8_t dir;
-} drm_requests[256] = {
-#define ROW(name, nr, dir, type) [nr] = {sizeof(type), KFD_UAPI_DIR_##dir},
-    KFD_UAPI_DRM_REQUESTS(ROW)
-#undef ROW
-};
-
 /* Known to the DRM core and refused on a render node: identity, authentication and global names. */
 static const uint8_t not_on_render[] = {0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x0a,
                                         0x0b, 0x0d, 0x10, 0x11, 0x1e, 0x1f};
@@ -44,7 +35,7 @@ uint32_t fake_drm_size(const struct fake *fake, uint32_t nr)
 {
     if (nr == DRM_NR_GEM_VA)
         return fake->profile->kernel.gem_va_size;
-    return drm_requests[nr & 0xff].size;
+    return kfd_uapi_find(KFD_UAPI_TYPE_DRM, nr)->size;
 }
 
 static bool denied(const struct fake_file *file, uint32_t nr)
@@ -60,7 +51,7 @@ static bool denied(const struct fake_file *file, uint32_t nr)
 int fake_drm_dispatch(struct fake_call *call, unsigned long request, void *arg)
 {
     uint32_t user = _IOC_SIZE(request), kernel = fake_drm_size(call->fake, call->nr);
-    uint32_t both = _IOC_DIR(request) & drm_requests[call->nr].dir;
+    uint32_t both = _IOC_DIR(request) & kfd_uapi_find(KFD_UAPI_TYPE_DRM, call->nr)->dir;
 
     if (_IOC_TYPE(request) != KFD_UAPI_TYPE_DRM)
         return -ENOTTY;

@@ -51,15 +51,6 @@ const struct fake_handler fake_kfd_handlers[256] = {
     [KFD_NR_DBG_TRAP] = {fake_kfd_dbg_trap, false},
 };
 
-static const struct {
-    uint16_t size;
-    uint8_t dir;
-} kfd_requests[256] = {
-#define ROW(name, nr, dir, type) [nr] = {sizeof(type), KFD_UAPI_DIR_##dir},
-    KFD_UAPI_KFD_REQUESTS(ROW)
-#undef ROW
-};
-
 uint32_t fake_kfd_size(const struct fake *fake, uint32_t nr)
 {
     const struct fake_kernel *k = &fake->profile->kernel;
@@ -68,13 +59,13 @@ uint32_t fake_kfd_size(const struct fake *fake, uint32_t nr)
         return 0;
     if (nr == KFD_NR_CREATE_QUEUE)
         return k->create_queue_size;
-    return kfd_requests[nr & 0xff].size;
+    return kfd_uapi_find(KFD_UAPI_TYPE_KFD, nr)->size;
 }
 
 int fake_kfd_dispatch(struct fake_call *call, unsigned long request, void *arg)
 {
     uint32_t user = _IOC_SIZE(request), kernel = fake_kfd_size(call->fake, call->nr);
-    uint32_t dir = kfd_requests[call->nr].dir;
+    uint32_t dir = kfd_uapi_find(KFD_UAPI_TYPE_KFD, call->nr)->dir;
 
     if (kernel == 0)
         return -ENOTTY;

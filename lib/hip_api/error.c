@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <kfdirect/kfd.h>
@@ -12,107 +14,118 @@
 /* The thread's last failure, and the result of its latest call. */
 static _Thread_local hipError_t last_failure, last_result;
 
-struct error_info {
-    hipError_t code;
-    const char *name, *text;
+/* Ordered by code. Where two names share a code the one that is not deprecated is given. */
+#define ERRORS(X)                                                                     \
+    X(hipSuccess, "no error")                                                         \
+    X(hipErrorInvalidValue, "invalid argument")                                       \
+    X(hipErrorOutOfMemory, "out of memory")                                           \
+    X(hipErrorNotInitialized, "initialization error")                                 \
+    X(hipErrorDeinitialized, "library is shut down")                                  \
+    X(hipErrorProfilerDisabled, "profiler is disabled")                               \
+    X(hipErrorProfilerNotInitialized, "profiler not initialized")                     \
+    X(hipErrorProfilerAlreadyStarted, "profiler already started")                     \
+    X(hipErrorProfilerAlreadyStopped, "profiler already stopped")                     \
+    X(hipErrorInvalidConfiguration, "invalid configuration")                          \
+    X(hipErrorInvalidPitchValue, "invalid pitch")                                     \
+    X(hipErrorInvalidSymbol, "invalid symbol")                                        \
+    X(hipErrorInvalidDevicePointer, "invalid device pointer")                         \
+    X(hipErrorInvalidMemcpyDirection, "invalid copy direction")                       \
+    X(hipErrorInsufficientDriver, "driver is too old")                                \
+    X(hipErrorMissingConfiguration, "configuration missing")                          \
+    X(hipErrorPriorLaunchFailure, "an earlier launch failed")                         \
+    X(hipErrorInvalidDeviceFunction, "invalid device function")                       \
+    X(hipErrorNoDevice, "no usable GPU")                                              \
+    X(hipErrorInvalidDevice, "invalid device ordinal")                                \
+    X(hipErrorInvalidImage, "invalid code image")                                     \
+    X(hipErrorInvalidContext, "invalid context")                                      \
+    X(hipErrorContextAlreadyCurrent, "context already current")                       \
+    X(hipErrorMapFailed, "mapping failed")                                            \
+    X(hipErrorUnmapFailed, "unmapping failed")                                        \
+    X(hipErrorArrayIsMapped, "array is mapped")                                       \
+    X(hipErrorAlreadyMapped, "already mapped")                                        \
+    X(hipErrorNoBinaryForGpu, "no code for this GPU")                                 \
+    X(hipErrorAlreadyAcquired, "already acquired")                                    \
+    X(hipErrorNotMapped, "not mapped")                                                \
+    X(hipErrorNotMappedAsArray, "not mapped as an array")                             \
+    X(hipErrorNotMappedAsPointer, "not mapped as a pointer")                          \
+    X(hipErrorECCNotCorrectable, "uncorrectable ECC error")                           \
+    X(hipErrorUnsupportedLimit, "limit not supported")                                \
+    X(hipErrorContextAlreadyInUse, "context is in use")                               \
+    X(hipErrorPeerAccessUnsupported, "no path to the peer device")                    \
+    X(hipErrorInvalidKernelFile, "invalid kernel file")                               \
+    X(hipErrorInvalidGraphicsContext, "invalid graphics context")                     \
+    X(hipErrorInvalidSource, "invalid source")                                        \
+    X(hipErrorFileNotFound, "file not found")                                         \
+    X(hipErrorSharedObjectSymbolNotFound, "symbol not found in shared object")        \
+    X(hipErrorSharedObjectInitFailed, "shared object failed to start")                \
+    X(hipErrorOperatingSystem, "operating system call failed")                        \
+    X(hipErrorInvalidHandle, "invalid resource handle")                               \
+    X(hipErrorIllegalState, "not possible in this state")                             \
+    X(hipErrorNotFound, "named symbol not found")                                     \
+    X(hipErrorNotReady, "device not ready")                                           \
+    X(hipErrorIllegalAddress, "illegal memory access by a GPU")                       \
+    X(hipErrorLaunchOutOfResources, "too many resources asked for")                   \
+    X(hipErrorLaunchTimeOut, "launch timed out")                                      \
+    X(hipErrorPeerAccessAlreadyEnabled, "peer access already enabled")                \
+    X(hipErrorPeerAccessNotEnabled, "peer access not enabled")                        \
+    X(hipErrorSetOnActiveProcess, "too late: devices are in use")                     \
+    X(hipErrorContextIsDestroyed, "context is destroyed")                             \
+    X(hipErrorAssert, "assertion failed on a GPU")                                    \
+    X(hipErrorHostMemoryAlreadyRegistered, "host memory already registered")          \
+    X(hipErrorHostMemoryNotRegistered, "host memory not registered")                  \
+    X(hipErrorLaunchFailure, "kernel failed")                                         \
+    X(hipErrorCooperativeLaunchTooLarge, "cooperative launch too large")              \
+    X(hipErrorNotSupported, "operation not supported")                                \
+    X(hipErrorStreamCaptureUnsupported, "not possible while the stream is capturing") \
+    X(hipErrorStreamCaptureInvalidated, "capture failed before")                      \
+    X(hipErrorStreamCaptureMerge, "captures would merge")                             \
+    X(hipErrorStreamCaptureUnmatched, "capture was begun on another stream")          \
+    X(hipErrorStreamCaptureUnjoined, "captured work not joined")                      \
+    X(hipErrorStreamCaptureIsolation, "dependency leaves the capture")                \
+    X(hipErrorStreamCaptureImplicit, "implicit dependency on a capture")              \
+    X(hipErrorCapturedEvent, "event belongs to a capture")                            \
+    X(hipErrorStreamCaptureWrongThread, "capture was begun by another thread")        \
+    X(hipErrorGraphExecUpdateFailure, "graph update failed")                          \
+    X(hipErrorInvalidChannelDescriptor, "invalid channel descriptor")                 \
+    X(hipErrorInvalidTexture, "invalid texture")                                      \
+    X(hipErrorInvalidResourceType, "invalid resource type")                           \
+    X(hipErrorInvalidResourceConfiguration, "invalid resource configuration")         \
+    X(hipErrorStreamDetached, "stream is detached")                                   \
+    X(hipErrorUnknown, "unknown error")                                               \
+    X(hipErrorRuntimeMemory, "memory call of the runtime failed")                     \
+    X(hipErrorRuntimeOther, "call of the runtime failed")                             \
+    X(hipErrorInvalidClusterSize, "invalid cluster size")                             \
+    X(hipErrorTbd, "error without a code of its own")
+
+/* All names and texts in one piece, found by offset: a table of pointers would be three times as
+ * large and need work at load time. */
+struct words {
+#define X(code, text) char name_##code[sizeof(#code)], text_##code[sizeof(text)];
+    ERRORS(X)
+#undef X
 };
 
-/* Ordered by code. Where two names share a code the one that is not deprecated is given. */
-static const struct error_info infos[] = {
-    {hipSuccess, "hipSuccess", "no error"},
-    {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
-    {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
-    {hipErrorNotInitialized, "hipErrorNotInitialized", "initialization error"},
-    {hipErrorDeinitialized, "hipErrorDeinitialized", "library is shut down"},
-    {hipErrorProfilerDisabled, "hipErrorProfilerDisabled", "profiler is disabled"},
-    {hipErrorProfilerNotInitialized, "hipErrorProfilerNotInitialized", "profiler not initialized"},
-    {hipErrorProfilerAlreadyStarted, "hipErrorProfilerAlreadyStarted", "profiler already started"},
-    {hipErrorProfilerAlreadyStopped, "hipErrorProfilerAlreadyStopped", "profiler already stopped"},
-    {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration", "invalid configuration"},
-    {hipErrorInvalidPitchValue, "hipErrorInvalidPitchValue", "invalid pitch"},
-    {hipErrorInvalidSymbol, "hipErrorInvalidSymbol", "invalid symbol"},
-    {hipErrorInvalidDevicePointer, "hipErrorInvalidDevicePointer", "invalid device pointer"},
-    {hipErrorInvalidMemcpyDirection, "hipErrorInvalidMemcpyDirection", "invalid copy direction"},
-    {hipErrorInsufficientDriver, "hipErrorInsufficientDriver", "driver is too old"},
-    {hipErrorMissingConfiguration, "hipErrorMissingConfiguration", "configuration missing"},
-    {hipErrorPriorLaunchFailure, "hipErrorPriorLaunchFailure", "an earlier launch failed"},
-    {hipErrorInvalidDeviceFunction, "hipErrorInvalidDeviceFunction", "invalid device function"},
-    {hipErrorNoDevice, "hipErrorNoDevice", "no usable GPU"},
-    {hipErrorInvalidDevice, "hipErrorInvalidDevice", "invalid device ordinal"},
-    {hipErrorInvalidImage, "hipErrorInvalidImage", "invalid code image"},
-    {hipErrorInvalidContext, "hipErrorInvalidContext", "invalid context"},
-    {hipErrorContextAlreadyCurrent, "hipErrorContextAlreadyCurrent", "context already current"},
-    {hipErrorMapFailed, "hipErrorMapFailed", "mapping failed"},
-    {hipErrorUnmapFailed, "hipErrorUnmapFailed", "unmapping failed"},
-    {hipErrorArrayIsMapped, "hipErrorArrayIsMapped", "array is mapped"},
-    {hipErrorAlreadyMapped, "hipErrorAlreadyMapped", "already mapped"},
-    {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu", "no code for this GPU"},
-    {hipErrorAlreadyAcquired, "hipErrorAlreadyAcquired", "already acquired"},
-    {hipErrorNotMapped, "hipErrorNotMapped", "not mapped"},
-    {hipErrorNotMappedAsArray, "hipErrorNotMappedAsArray", "not mapped as an array"},
-    {hipErrorNotMappedAsPointer, "hipErrorNotMappedAsPointer", "not mapped as a pointer"},
-    {hipErrorECCNotCorrectable, "hipErrorECCNotCorrectable", "uncorrectable ECC error"},
-    {hipErrorUnsupportedLimit, "hipErrorUnsupportedLimit", "limit not supported"},
-    {hipErrorContextAlreadyInUse, "hipErrorContextAlreadyInUse", "context is in use"},
-    {hipErrorPeerAccessUnsupported, "hipErrorPeerAccessUnsupported", "no path to the peer device"},
-    {hipErrorInvalidKernelFile, "hipErrorInvalidKernelFile", "invalid kernel file"},
-    {hipErrorInvalidGraphicsContext, "hipErrorInvalidGraphicsContext", "invalid graphics context"},
-    {hipErrorInvalidSource, "hipErrorInvalidSource", "invalid source"},
-    {hipErrorFileNotFound, "hipErrorFileNotFound", "file not found"},
-    {hipErrorSharedObjectSymbolNotFound, "hipErrorSharedObjectSymbolNotFound",
-     "symbol not found in shared object"},
-    {hipErrorSharedObjectInitFailed, "hipErrorSharedObjectInitFailed",
-     "shared object failed to start"},
-    {hipErrorOperatingSystem, "hipErrorOperatingSystem", "operating system call failed"},
-    {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
-    {hipErrorIllegalState, "hipErrorIllegalState", "not possible in this state"},
-    {hipErrorNotFound, "hipErrorNotFound", "named symbol not found"},
-    {hipErrorNotReady, "hipErrorNotReady", "device not ready"},
-    {hipErrorIllegalAddress, "hipErrorIllegalAddress", "illegal memory access by a GPU"},
-    {hipErrorLaunchOutOfResources, "hipErrorLaunchOutOfResources", "too many resources asked for"},
-    {hipErrorLaunchTimeOut, "hipErrorLaunchTimeOut", "launch timed out"},
-    {hipErrorPeerAccessAlreadyEnabled, "hipErrorPeerAccessAlreadyEnabled",
-     "peer access already enabled"},
-    {hipErrorPeerAccessNotEnabled, "hipErrorPeerAccessNotEnabled", "peer access not enabled"},
-    {hipErrorSetOnActiveProcess, "hipErrorSetOnActiveProcess", "too late: devices are in use"},
-    {hipErrorContextIsDestroyed, "hipErrorContextIsDestroyed", "context is destroyed"},
-    {hipErrorAssert, "hipErrorAssert", "assertion failed on a GPU"},
-    {hipErrorHostMemoryAlreadyRegistered, "hipErrorHostMemoryAlreadyRegistered",
-     "host memory already registered"},
-    {hipErrorHostMemoryNotRegistered, "hipErrorHostMemoryNotRegistered",
-     "host memory not registered"},
-    {hipErrorLaunchFailure, "hipErrorLaunchFailure", "kernel failed"},
-    {hipErrorCooperativeLaunchTooLarge, "hipErrorCooperativeLaunchTooLarge",
-     "cooperative launch too large"},
-    {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
-    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
-     "not possible while the stream is capturing"},
-    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated", "capture failed before"},
-    {hipErrorStreamCaptureMerge, "hipErrorStreamCaptureMerge", "captures would merge"},
-    {hipErrorStreamCaptureUnmatched, "hipErrorStreamCaptureUnmatched",
-     "capture was begun on another stream"},
-    {hipErrorStreamCaptureUnjoined, "hipErrorStreamCaptureUnjoined", "captured work not joined"},
-    {hipErrorStreamCaptureIsolation, "hipErrorStreamCaptureIsolation",
-     "dependency leaves the capture"},
-    {hipErrorStreamCaptureImplicit, "hipErrorStreamCaptureImplicit",
-     "implicit dependency on a capture"},
-    {hipErrorCapturedEvent, "hipErrorCapturedEvent", "event belongs to a capture"},
-    {hipErrorStreamCaptureWrongThread, "hipErrorStreamCaptureWrongThread",
-     "capture was begun by another thread"},
-    {hipErrorGraphExecUpdateFailure, "hipErrorGraphExecUpdateFailure", "graph update failed"},
-    {hipErrorInvalidChannelDescriptor, "hipErrorInvalidChannelDescriptor",
-     "invalid channel descriptor"},
-    {hipErrorInvalidTexture, "hipErrorInvalidTexture", "invalid texture"},
-    {hipErrorInvalidResourceType, "hipErrorInvalidResourceType", "invalid resource type"},
-    {hipErrorInvalidResourceConfiguration, "hipErrorInvalidResourceConfiguration",
-     "invalid resource configuration"},
-    {hipErrorStreamDetached, "hipErrorStreamDetached", "stream is detached"},
-    {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
-    {hipErrorRuntimeMemory, "hipErrorRuntimeMemory", "memory call of the runtime failed"},
-    {hipErrorRuntimeOther, "hipErrorRuntimeOther", "call of the runtime failed"},
-    {hipErrorInvalidClusterSize, "hipErrorInvalidClusterSize", "invalid cluster size"},
-    {hipErrorTbd, "hipErrorTbd", "error without a code of its own"},
+static const struct words words = {
+#define X(code, text) #code, text,
+    ERRORS(X)
+#undef X
 };
+
+struct error_info {
+    uint16_t code, name, text;
+};
+
+static const struct error_info infos[] = {
+#define X(code, text) \
+    {code, offsetof(struct words, name_##code), offsetof(struct words, text_##code)},
+    ERRORS(X)
+#undef X
+};
+
+static const char *word(uint16_t offset)
+{
+    return (const char *)&words + offset;
+}
 
 static const struct error_info *find_info(hipError_t code)
 {
@@ -175,12 +188,12 @@ void hip_error_reset(void)
 
 const char *hipGetErrorName(hipError_t error)
 {
-    return find_info(error)->name;
+    return word(find_info(error)->name);
 }
 
 const char *hipGetErrorString(hipError_t error)
 {
-    return find_info(error)->text;
+    return word(find_info(error)->text);
 }
 
 hipError_t hipDrvGetErrorName(hipError_t error, const char **name)
@@ -192,7 +205,7 @@ hipError_t hipDrvGetErrorName(hipError_t error, const char **name)
     *name = NULL;
     if (info->code != error)
         HIP_RETURN(hip_fail(hipErrorInvalidValue, "%d is no error code", (int)error));
-    *name = info->name;
+    *name = word(info->name);
     HIP_RETURN(hipSuccess);
 }
 
@@ -205,7 +218,7 @@ hipError_t hipDrvGetErrorString(hipError_t error, const char **text)
     *text = NULL;
     if (info->code != error)
         HIP_RETURN(hip_fail(hipErrorInvalidValue, "%d is no error code", (int)error));
-    *text = info->text;
+    *text = word(info->text);
     HIP_RETURN(hipSuccess);
 }
 

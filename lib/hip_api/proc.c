@@ -1,146 +1,161 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls by name, for programs that load the library themselves. */
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "hip_api/error.h"
 
-#define PROC(function)                      \
-    {                                       \
-#function, (void (*)(void))function \
-    }
-
 /* Every function of the header, sorted. Those with a versioned name in the library are found by the
  * name in the header. */
+#define PROCS(X)                               \
+    X(hipChooseDevice)                         \
+    X(hipCtxCreate)                            \
+    X(hipCtxDestroy)                           \
+    X(hipCtxGetCurrent)                        \
+    X(hipCtxGetDevice)                         \
+    X(hipCtxPopCurrent)                        \
+    X(hipCtxPushCurrent)                       \
+    X(hipCtxSetCurrent)                        \
+    X(hipCtxSynchronize)                       \
+    X(hipDeviceCanAccessPeer)                  \
+    X(hipDeviceComputeCapability)              \
+    X(hipDeviceDisablePeerAccess)              \
+    X(hipDeviceEnablePeerAccess)               \
+    X(hipDeviceGet)                            \
+    X(hipDeviceGetAttribute)                   \
+    X(hipDeviceGetByPCIBusId)                  \
+    X(hipDeviceGetName)                        \
+    X(hipDeviceGetP2PAttribute)                \
+    X(hipDeviceGetPCIBusId)                    \
+    X(hipDeviceGetStreamPriorityRange)         \
+    X(hipDeviceGetUuid)                        \
+    X(hipDevicePrimaryCtxGetState)             \
+    X(hipDevicePrimaryCtxRelease)              \
+    X(hipDevicePrimaryCtxRetain)               \
+    X(hipDeviceReset)                          \
+    X(hipDeviceSynchronize)                    \
+    X(hipDeviceTotalMem)                       \
+    X(hipDriverGetVersion)                     \
+    X(hipDrvGetErrorName)                      \
+    X(hipDrvGetErrorString)                    \
+    X(hipDrvPointerGetAttributes)              \
+    X(hipEventCreate)                          \
+    X(hipEventCreateWithFlags)                 \
+    X(hipEventDestroy)                         \
+    X(hipEventElapsedTime)                     \
+    X(hipEventQuery)                           \
+    X(hipEventRecord)                          \
+    X(hipEventSynchronize)                     \
+    X(hipExtGetLastError)                      \
+    X(hipExtMallocWithFlags)                   \
+    X(hipFree)                                 \
+    X(hipFreeAsync)                            \
+    X(hipFreeHost)                             \
+    X(hipGetDevice)                            \
+    X(hipGetDeviceCount)                       \
+    X(hipGetDeviceFlags)                       \
+    X(hipGetDeviceProperties)                  \
+    X(hipGetErrorName)                         \
+    X(hipGetErrorString)                       \
+    X(hipGetLastError)                         \
+    X(hipGetProcAddress)                       \
+    X(hipGraphDestroy)                         \
+    X(hipHostAlloc)                            \
+    X(hipHostFree)                             \
+    X(hipHostGetDevicePointer)                 \
+    X(hipHostGetFlags)                         \
+    X(hipHostMalloc)                           \
+    X(hipHostRegister)                         \
+    X(hipHostUnregister)                       \
+    X(hipInit)                                 \
+    X(hipIpcCloseMemHandle)                    \
+    X(hipIpcGetMemHandle)                      \
+    X(hipIpcOpenMemHandle)                     \
+    X(hipMalloc)                               \
+    X(hipMallocAsync)                          \
+    X(hipMallocHost)                           \
+    X(hipMallocManaged)                        \
+    X(hipMemAddressFree)                       \
+    X(hipMemAddressReserve)                    \
+    X(hipMemAllocHost)                         \
+    X(hipMemCreate)                            \
+    X(hipMemExportToShareableHandle)           \
+    X(hipMemGetAccess)                         \
+    X(hipMemGetAddressRange)                   \
+    X(hipMemGetAllocationGranularity)          \
+    X(hipMemGetAllocationPropertiesFromHandle) \
+    X(hipMemGetHandleForAddressRange)          \
+    X(hipMemGetInfo)                           \
+    X(hipMemImportFromShareableHandle)         \
+    X(hipMemMap)                               \
+    X(hipMemMapArrayAsync)                     \
+    X(hipMemPtrGetInfo)                        \
+    X(hipMemRelease)                           \
+    X(hipMemRetainAllocationHandle)            \
+    X(hipMemSetAccess)                         \
+    X(hipMemUnmap)                             \
+    X(hipMemcpy)                               \
+    X(hipMemcpyAsync)                          \
+    X(hipMemcpyDtoD)                           \
+    X(hipMemcpyDtoDAsync)                      \
+    X(hipMemcpyDtoH)                           \
+    X(hipMemcpyDtoHAsync)                      \
+    X(hipMemcpyHtoD)                           \
+    X(hipMemcpyHtoDAsync)                      \
+    X(hipMemcpyPeer)                           \
+    X(hipMemcpyPeerAsync)                      \
+    X(hipMemcpyWithStream)                     \
+    X(hipMemset)                               \
+    X(hipMemsetAsync)                          \
+    X(hipMemsetD16)                            \
+    X(hipMemsetD16Async)                       \
+    X(hipMemsetD32)                            \
+    X(hipMemsetD32Async)                       \
+    X(hipMemsetD8)                             \
+    X(hipMemsetD8Async)                        \
+    X(hipPeekAtLastError)                      \
+    X(hipPointerGetAttribute)                  \
+    X(hipPointerGetAttributes)                 \
+    X(hipRuntimeGetVersion)                    \
+    X(hipSetDevice)                            \
+    X(hipSetDeviceFlags)                       \
+    X(hipStreamBeginCapture)                   \
+    X(hipStreamCreate)                         \
+    X(hipStreamCreateWithFlags)                \
+    X(hipStreamCreateWithPriority)             \
+    X(hipStreamDestroy)                        \
+    X(hipStreamEndCapture)                     \
+    X(hipStreamGetDevice)                      \
+    X(hipStreamGetFlags)                       \
+    X(hipStreamGetPriority)                    \
+    X(hipStreamIsCapturing)                    \
+    X(hipStreamQuery)                          \
+    X(hipStreamSynchronize)                    \
+    X(hipStreamWaitEvent)                      \
+    X(hipThreadExchangeStreamCaptureMode)      \
+    X(hipxGetLastErrorText)
+
+/* All names in one piece, so that only the functions need work at load time. */
+struct names {
+#define X(function) char function##_[sizeof(#function)];
+    PROCS(X)
+#undef X
+};
+
+static const struct names names = {
+#define X(function) #function,
+    PROCS(X)
+#undef X
+};
+
 static const struct proc {
-    const char *name;
     void (*function)(void);
+    uint16_t name; /* in names */
 } procs[] = {
-    PROC(hipChooseDevice),
-    PROC(hipCtxCreate),
-    PROC(hipCtxDestroy),
-    PROC(hipCtxGetCurrent),
-    PROC(hipCtxGetDevice),
-    PROC(hipCtxPopCurrent),
-    PROC(hipCtxPushCurrent),
-    PROC(hipCtxSetCurrent),
-    PROC(hipCtxSynchronize),
-    PROC(hipDeviceCanAccessPeer),
-    PROC(hipDeviceComputeCapability),
-    PROC(hipDeviceDisablePeerAccess),
-    PROC(hipDeviceEnablePeerAccess),
-    PROC(hipDeviceGet),
-    PROC(hipDeviceGetAttribute),
-    PROC(hipDeviceGetByPCIBusId),
-    PROC(hipDeviceGetName),
-    PROC(hipDeviceGetP2PAttribute),
-    PROC(hipDeviceGetPCIBusId),
-    PROC(hipDeviceGetStreamPriorityRange),
-    PROC(hipDeviceGetUuid),
-    PROC(hipDevicePrimaryCtxGetState),
-    PROC(hipDevicePrimaryCtxRelease),
-    PROC(hipDevicePrimaryCtxRetain),
-    PROC(hipDeviceReset),
-    PROC(hipDeviceSynchronize),
-    PROC(hipDeviceTotalMem),
-    PROC(hipDriverGetVersion),
-    PROC(hipDrvGetErrorName),
-    PROC(hipDrvGetErrorString),
-    PROC(hipDrvPointerGetAttributes),
-    PROC(hipEventCreate),
-    PROC(hipEventCreateWithFlags),
-    PROC(hipEventDestroy),
-    PROC(hipEventElapsedTime),
-    PROC(hipEventQuery),
-    PROC(hipEventRecord),
-    PROC(hipEventSynchronize),
-    PROC(hipExtGetLastError),
-    PROC(hipExtMallocWithFlags),
-    PROC(hipFree),
-    PROC(hipFreeAsync),
-    PROC(hipFreeHost),
-    PROC(hipGetDevice),
-    PROC(hipGetDeviceCount),
-    PROC(hipGetDeviceFlags),
-    PROC(hipGetDeviceProperties),
-    PROC(hipGetErrorName),
-    PROC(hipGetErrorString),
-    PROC(hipGetLastError),
-    PROC(hipGetProcAddress),
-    PROC(hipGraphDestroy),
-    PROC(hipHostAlloc),
-    PROC(hipHostFree),
-    PROC(hipHostGetDevicePointer),
-    PROC(hipHostGetFlags),
-    PROC(hipHostMalloc),
-    PROC(hipHostRegister),
-    PROC(hipHostUnregister),
-    PROC(hipInit),
-    PROC(hipIpcCloseMemHandle),
-    PROC(hipIpcGetMemHandle),
-    PROC(hipIpcOpenMemHandle),
-    PROC(hipMalloc),
-    PROC(hipMallocAsync),
-    PROC(hipMallocHost),
-    PROC(hipMallocManaged),
-    PROC(hipMemAddressFree),
-    PROC(hipMemAddressReserve),
-    PROC(hipMemAllocHost),
-    PROC(hipMemCreate),
-    PROC(hipMemExportToShareableHandle),
-    PROC(hipMemGetAccess),
-    PROC(hipMemGetAddressRange),
-    PROC(hipMemGetAllocationGranularity),
-    PROC(hipMemGetAllocationPropertiesFromHandle),
-    PROC(hipMemGetHandleForAddressRange),
-    PROC(hipMemGetInfo),
-    PROC(hipMemImportFromShareableHandle),
-    PROC(hipMemMap),
-    PROC(hipMemMapArrayAsync),
-    PROC(hipMemPtrGetInfo),
-    PROC(hipMemRelease),
-    PROC(hipMemRetainAllocationHandle),
-    PROC(hipMemSetAccess),
-    PROC(hipMemUnmap),
-    PROC(hipMemcpy),
-    PROC(hipMemcpyAsync),
-    PROC(hipMemcpyDtoD),
-    PROC(hipMemcpyDtoDAsync),
-    PROC(hipMemcpyDtoH),
-    PROC(hipMemcpyDtoHAsync),
-    PROC(hipMemcpyHtoD),
-    PROC(hipMemcpyHtoDAsync),
-    PROC(hipMemcpyPeer),
-    PROC(hipMemcpyPeerAsync),
-    PROC(hipMemcpyWithStream),
-    PROC(hipMemset),
-    PROC(hipMemsetAsync),
-    PROC(hipMemsetD16),
-    PROC(hipMemsetD16Async),
-    PROC(hipMemsetD32),
-    PROC(hipMemsetD32Async),
-    PROC(hipMemsetD8),
-    PROC(hipMemsetD8Async),
-    PROC(hipPeekAtLastError),
-    PROC(hipPointerGetAttribute),
-    PROC(hipPointerGetAttributes),
-    PROC(hipRuntimeGetVersion),
-    PROC(hipSetDevice),
-    PROC(hipSetDeviceFlags),
-    PROC(hipStreamBeginCapture),
-    PROC(hipStreamCreate),
-    PROC(hipStreamCreateWithFlags),
-    PROC(hipStreamCreateWithPriority),
-    PROC(hipStreamDestroy),
-    PROC(hipStreamEndCapture),
-    PROC(hipStreamGetDevice),
-    PROC(hipStreamGetFlags),
-    PROC(hipStreamGetPriority),
-    PROC(hipStreamIsCapturing),
-    PROC(hipStreamQuery),
-    PROC(hipStreamSynchronize),
-    PROC(hipStreamWaitEvent),
-    PROC(hipThreadExchangeStreamCaptureMode),
-    PROC(hipxGetLastErrorText),
+#define X(function) {(void (*)(void))function, offsetof(struct names, function##_)},
+    PROCS(X)
+#undef X
 };
 
 static const struct proc *find(const char *name)
@@ -149,7 +164,7 @@ static const struct proc *find(const char *name)
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strcmp(name, procs[middle].name);
+        int order = strcmp(name, (const char *)&names + procs[middle].name);
 
         if (order == 0)
             return &procs[middle];

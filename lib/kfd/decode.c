@@ -26,9 +26,10 @@ enum way {
 };
 
 struct field {
-    const char *name;
+    char name[36];
     uint16_t offset;
-    uint8_t size, style, way;
+    uint8_t size;
+    uint8_t style : 6, way : 2;
 };
 
 #define FIELD(member, style, way)                                          \
@@ -43,30 +44,21 @@ struct field {
 
 #include "kfd/decode_fields.h"
 
-struct request {
-    const char *name;
-    const struct field *fields;
-    uint16_t count, size;
-};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define REQUEST(prefix, name, type)                                                       \
-    {                                                                                     \
-#name, prefix##name, sizeof(prefix##name) / sizeof(prefix##name[0]), sizeof(type) \
-    }
-
-static const struct request kfd_requests[] = {
-#define X(name, nr, dir, type) [nr] = REQUEST(kfd_, name, type),
+/* In the order of kfd_uapi_requests. */
+static const struct {
+    const struct field *at;
+    uint16_t count;
+} fields[] = {
+#define X(name, nr, dir, type) {kfd_##name, COUNT(kfd_##name)},
     KFD_UAPI_KFD_REQUESTS(X)
 #undef X
-};
-
-static const struct request drm_requests[] = {
-#define X(name, nr, dir, type) [nr] = REQUEST(drm_, name, type),
-    KFD_UAPI_DRM_REQUESTS(X)
+#define X(name, nr, dir, type) {drm_##name, COUNT(drm_##name)},
+        KFD_UAPI_DRM_REQUESTS(X)
 #undef X
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LARGEST 512u /* bytes of an argument that are looked at */
 
 struct flag {
@@ -171,22 +163,16 @@ static void put_value(struct line *line, const struct field *field, uint64_t val
     }
 }
 
-static const struct request *find(unsigned long request)
+static const struct kfd_uapi_request *find(unsigned long request)
 {
-    unsigned nr = _IOC_NR(request);
-    const struct request *found = NULL;
-
-    if (_IOC_TYPE(request) == KFD_UAPI_TYPE_KFD && nr < COUNT(kfd_requests))
-        found = &kfd_requests[nr];
-    else if (_IOC_TYPE(request) == KFD_UAPI_TYPE_DRM && nr < COUNT(drm_requests))
-        found = &drm_requests[nr];
-    return found && found->name ? found : NULL;
+    return kfd_uapi_find(_IOC_TYPE(request), _IOC_NR(request));
 }
 
 /* The fields of one way. A caller with a shorter struct is zero-filled, as the kernel does. */
-static void put_fields(struct line *line, const struct request *r, unsigned long request,
+static void put_fields(struct line *line, const struct kfd_uapi_request *r, unsigned long request,
                        const void *arg, enum way way, const char *before)
 {
+    ptrdiff_t row = r - kfd_uapi_requests;
     unsigned char copy[LARGEST] = {0};
     size_t size = _IOC_SIZE(request);
 
@@ -194,8 +180,8 @@ static void put_fields(struct line *line, const struct request *r, unsigned long
     if (size > r->size)
         size = r->size;
     memcpy(copy, arg, size);
-    for (uint16_t i = 0; i < r->count; i++) {
-        const struct field *field = &r->fields[i];
+    for (uint16_t i = 0; i < fields[row].count; i++) {
+        const struct field *field = &fields[row].at[i];
 
         if (!(field->way & way) || field->offset + field->size > size)
             continue;
@@ -207,12 +193,12 @@ static void put_fields(struct line *line, const struct request *r, unsigned long
 
 int kfd_decode_call(unsigned long request, const void *in, const void *out, char *buf, size_t size)
 {
-    const struct request *r = find(request);
+    const struct kfd_uapi_request *r = find(request);
     struct line line = {.buf = buf, .size = size};
 
     if (size)
         buf[0] = '\0';
-    if (!r) {
+    if (!r->size) {
         put(&line, "request type 0x%02x nr 0x%02x size %u", (unsigned)_IOC_TYPE(request),
             (unsigned)_IOC_NR(request), (unsigned)_IOC_SIZE(request));
     } else {
@@ -227,9 +213,9 @@ int kfd_decode_call(unsigned long request, const void *in, const void *out, char
 
 const char *kfd_decode_name(unsigned long request)
 {
-    const struct request *r = find(request);
+    const struct kfd_uapi_request *r = find(request);
 
-    return r ? r->name : NULL;
+    return r->size ? r->name : NULL;
 }
 
 int kfd_request_decode(unsigned long request, const void *arg, char *buf, size_t size)

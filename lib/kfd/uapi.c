@@ -228,3 +228,22 @@ AT(struct drm_syncobj_timeline_wait, points, 8);
 AT(struct drm_syncobj_timeline_wait, timeout_nsec, 16);
 AT(struct drm_syncobj_timeline_wait, count_handles, 24);
 AT(struct drm_syncobj_timeline_wait, flags, 28);
+
+const struct kfd_uapi_request kfd_uapi_requests[] = {
+#define X(name, nr, dir, type) {#name, KFD_UAPI_TYPE_KFD, nr, KFD_UAPI_DIR_##dir, sizeof(type)},
+    KFD_UAPI_KFD_REQUESTS(X)
+#undef X
+#define X(name, nr, dir, type) {#name, KFD_UAPI_TYPE_DRM, nr, KFD_UAPI_DIR_##dir, sizeof(type)},
+        KFD_UAPI_DRM_REQUESTS(X)
+#undef X
+            {.name = ""},
+};
+
+const struct kfd_uapi_request *kfd_uapi_find(unsigned type, unsigned nr)
+{
+    const struct kfd_uapi_request *row = kfd_uapi_requests;
+
+    while (row->size && (row->nr != nr || (unsigned)row->type != type))
+        row++;
+    return row;
+}

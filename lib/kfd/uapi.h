@@ -4,7 +4,7 @@
  * 2.4.114); what they lack is declared here under names of our own, so a newer header never
  * collides. Sizes and offsets are asserted in uapi.c.
  *
- * The two X-macro tables feed the decoder, the counters, the fake's dispatcher and the tests:
+ * The two X-macro tables feed the decoder, the fake's dispatcher, the command and the tests:
  * X(NAME, number, direction, argument type); direction is R, W or WR as the kernel defines it.
  */
 #ifndef KFD_UAPI_H
@@ -176,6 +176,19 @@ enum kfd_uapi_drm_code {
     KFD_UAPI_DRM_REQUESTS(KFD_UAPI_X)
 #undef KFD_UAPI_X
 };
+
+/* One row of the tables above. dir as KFD_UAPI_DIR_*, size of the argument type. Text and not a
+ * pointer, so that the table needs no work at load time. */
+struct kfd_uapi_request {
+    char name[26];
+    char type;
+    uint8_t nr, dir;
+    uint16_t size;
+};
+
+/* KFD's rows, DRM's, and one of zeros, which kfd_uapi_find returns for what the tables lack. */
+extern const struct kfd_uapi_request kfd_uapi_requests[];
+const struct kfd_uapi_request *kfd_uapi_find(unsigned type, unsigned nr);
 
 /* GEM_VA as DRM before 3.64 knows it. */
 #define DRM_CODE_GEM_VA_OLD \
