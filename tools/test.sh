@@ -187,7 +187,7 @@ fi
 if [ "$mode" != quick ]; then
     say "gcc, as installed"
     prefix=$work/prefix
-    if step "build plain" build plain gcc -Dbuildtype=release --prefix="$prefix" --libdir=lib; then
+    if step "build plain" build plain gcc -Dbuildtype=release -Doptimization=2 --prefix="$prefix" --libdir=lib; then
         run plain plain -t 2
         rm -rf "$prefix"
         step "install" meson install -C "$work/plain" --no-rebuild

@@ -36,6 +36,13 @@ for library in "$prefix"/lib/libkfdirect*.so; do
         "$(readelf -d "$library" | grep -E 'RPATH|RUNPATH|TEXTREL')"
 done
 
+# Half the point of a small library; the budget is for x86-64.
+small() {
+    strip -o "$scratch/stripped" "$prefix/lib/libkfdirect.so" && stat -c '%s bytes' "$scratch/stripped" &&
+        [ "$(stat -c %s "$scratch/stripped")" -lt 200000 ]
+}
+[ "$(uname -m)" != x86_64 ] || check "libkfdirect.so takes less than 200 kB stripped" small
+
 example() {
     local flags
     flags=$(pkg-config --cflags --libs kfdirect) || return 1
