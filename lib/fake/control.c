@@ -19,7 +19,6 @@
 /* Before gfx9 an alternate aperture lies on 64-KiB borders in the user half. */
 #define APERTURE_FIXED_BITS 0xffff80000000ffffull
 #define TILE_CONFIGS 32u
-#define MACRO_TILE_CONFIGS 16u
 /* The GPU when the id is known and its VM acquired; otherwise -EINVAL or no_vm. */
 static int acquired_gpu(const struct fake_call *call, uint32_t gpu_id, int no_vm)
 {
@@ -89,13 +88,11 @@ int fake_kfd_set_trap_handler(struct fake_call *call, void *arg)
 }
 
 /* A bad pointer leaves a count of 0. */
-static int put_tiles(uint64_t user, uint32_t *count, uint32_t most)
+static int put_tiles(uint64_t user, uint32_t *count, const uint32_t *modes, uint32_t most)
 {
-    static const uint32_t zeros[TILE_CONFIGS];
-
     if (*count > most)
         *count = most;
-    if (fake_copy_out(user, zeros, *count * sizeof(zeros[0])) == 0)
+    if (fake_copy_out(user, modes, *count * sizeof(*modes)) == 0)
         return 0;
     *count = 0;
     return -EFAULT;
@@ -104,6 +101,7 @@ static int put_tiles(uint64_t user, uint32_t *count, uint32_t most)
 int fake_kfd_get_tile_config(struct fake_call *call, void *arg)
 {
     struct kfd_ioctl_get_tile_config_args *a = arg;
+    const uint32_t *modes;
     int g = fake_gpu_of_id(call->fake, a->gpu_id);
     int err;
 
@@ -112,9 +110,11 @@ int fake_kfd_get_tile_config(struct fake_call *call, void *arg)
     a->gb_addr_config = call->fake->profile->gpus[g].gb_addr_config;
     a->num_banks = 0;
     a->num_ranks = 0;
-    err = put_tiles(a->tile_config_ptr, &a->num_tile_configs, TILE_CONFIGS);
+    modes = call->fake->profile->gpus[g].tile_modes;
+    err = put_tiles(a->tile_config_ptr, &a->num_tile_configs, modes, TILE_CONFIGS);
     if (err == 0)
-        err = put_tiles(a->macro_tile_config_ptr, &a->num_macro_tile_configs, MACRO_TILE_CONFIGS);
+        err = put_tiles(a->macro_tile_config_ptr, &a->num_macro_tile_configs, modes + TILE_CONFIGS,
+                        FAKE_TILE_MODES - TILE_CONFIGS);
     return err;
 }
 

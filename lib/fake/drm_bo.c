@@ -12,6 +12,9 @@
     (AMDGPU_GEM_USERPTR_READONLY | AMDGPU_GEM_USERPTR_ANONONLY | AMDGPU_GEM_USERPTR_VALIDATE | \
      AMDGPU_GEM_USERPTR_REGISTER)
 
+/* Wiped on release, and how caches treat it: what an import on another card has of the buffer's. */
+#define IMPORT_KEEPS (AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE | UINT64_C(0xe000))
+
 int fake_drm_gem_metadata(struct fake_call *call, void *arg)
 {
     struct drm_amdgpu_gem_metadata *a = arg;
@@ -38,8 +41,8 @@ int fake_drm_gem_metadata(struct fake_call *call, void *arg)
         bo->metadata_size = a->data.data_size_bytes;
         memcpy(bytes, a->data.data, bo->metadata_size);
         return 0;
-    default:
-        return -EINVAL;
+    default: /* the driver looks no further than for the two */
+        return 0;
     }
 }
 
@@ -54,16 +57,12 @@ int fake_drm_gem_wait_idle(struct fake_call *call, void *arg)
     return 0;
 }
 
-static uint64_t gem_domain(const struct fake_mem *mem)
-{
-    return mem->domain == FAKE_DOMAIN_VRAM ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT;
-}
-
 int fake_drm_gem_op(struct fake_call *call, void *arg)
 {
     const struct drm_amdgpu_gem_op *a = arg;
     const struct fake_gem *gem = fake_gem_get(call->file, a->handle);
-    struct drm_amdgpu_gem_create_in info = {.alignment = FAKE_PAGE};
+    struct drm_amdgpu_gem_create_in info = {0};
+    const struct fake_shared_bo *shared;
     const struct fake_mem *mem;
 
     if (gem == NULL)
@@ -71,9 +70,16 @@ int fake_drm_gem_op(struct fake_call *call, void *arg)
     mem = gem->bo->mem;
     switch (a->op) {
     case AMDGPU_GEM_OP_GET_GEM_CREATE_INFO:
+        shared = fake_machine_bo(&call->fake->machine, mem->index);
         info.bo_size = mem->size;
-        info.domains = gem_domain(mem);
-        info.domain_flags = gem->bo->create_flags;
+        info.alignment = shared->gem_alignment;
+        info.domains = shared->gem_domains;
+        info.domain_flags = shared->gem_flags;
+        if (gem->bo != mem->home) { /* another card sees system memory of whichever kind */
+            info.alignment = FAKE_PAGE;
+            info.domains = AMDGPU_GEM_DOMAIN_GTT;
+            info.domain_flags &= IMPORT_KEEPS;
+        }
         return fake_copy_out(a->value, &info, sizeof(info));
     case AMDGPU_GEM_OP_SET_PLACEMENT:
         /* A wish for the next move, and nothing moves by itself here. */
@@ -92,19 +98,26 @@ int fake_drm_gem_userptr(struct fake_call *call, void *arg)
                                     .domain = FAKE_DOMAIN_USERPTR,
                                     .charge = FAKE_CHARGE_GRAPHICS,
                                     .size = a->size,
+                                    .gem_domains = AMDGPU_GEM_DOMAIN_GTT,
+                                    .gem_flags =
+                                        fake_gem_flags(&call->fake->profile->kernel, 0, false),
                                     .userptr = a->addr};
     struct fake_gem *gem;
     struct fake_bo *bo;
     int err;
 
-    if (((a->addr | a->size) & (FAKE_PAGE - 1)) != 0 || a->size == 0)
+    if (((a->addr | a->size) & (FAKE_PAGE - 1)) != 0)
         return -EINVAL;
     if ((a->flags & ~(uint32_t)USERPTR_FLAGS) != 0)
         return -EINVAL;
     /* Written pages must be watched, or a copy-on-write would part the two views. */
     if (!(a->flags & (AMDGPU_GEM_USERPTR_READONLY | AMDGPU_GEM_USERPTR_REGISTER)))
         return -EACCES;
+    if (a->size == 0)
+        return -ENOSPC;
     if (a->flags & AMDGPU_GEM_USERPTR_VALIDATE) {
+        if ((a->flags & AMDGPU_GEM_USERPTR_ANONONLY) && fake_has_file(a->addr, a->size))
+            return -EPERM;
         err = fake_check_userptr(a->addr, a->size);
         if (err != 0)
             return err;

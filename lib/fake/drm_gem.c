@@ -126,6 +126,15 @@ static uint64_t create_flags(const struct fake_kernel *kernel)
            (kernel->drm_minor >= 61 ? gfx12_dcc : 0);
 }
 
+uint64_t fake_gem_flags(const struct fake_kernel *kernel, uint64_t flags, bool cleared)
+{
+    flags &= ~(uint64_t)AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED;
+    if (kernel->drm_minor < 61)
+        return flags;
+    return flags | AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE |
+           (cleared ? AMDGPU_GEM_CREATE_VRAM_CLEARED : 0);
+}
+
 int fake_drm_gem_create(struct fake_call *call, void *arg)
 {
     union drm_amdgpu_gem_create *a = arg;
@@ -142,12 +151,14 @@ int fake_drm_gem_create(struct fake_call *call, void *arg)
     if (a->in.bo_size == 0)
         return -ENOSPC;
     wanted.size = fake_page_up(a->in.bo_size);
+    wanted.gem_domains = (uint32_t)domains;
+    wanted.gem_flags = fake_gem_flags(&call->fake->profile->kernel, flags, true);
+    wanted.gem_alignment = fake_page_up(a->in.alignment);
     wanted.flags =
         KFD_MEM_WRITABLE | (flags & AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED ? KFD_MEM_PUBLIC : 0);
     err = create(call, &wanted, domains, &bo);
     if (err != 0)
         return err;
-    bo->create_flags = flags;
     bo->always_valid = (flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID) != 0;
     bo->no_cpu = (flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS) != 0;
     err = fake_gem_add(call->fake, call->process, call->file, bo, &gem);

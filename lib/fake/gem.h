@@ -16,6 +16,8 @@ struct fake_gem {
 /* Gives bo a handle in file; consumes the caller's reference on bo, also on failure. */
 int fake_gem_add(struct fake *fake, struct fake_process *p, struct fake_file *file,
                  struct fake_bo *bo, struct fake_gem **out);
+/* What GEM_OP says of a buffer asked for with these flags. */
+uint64_t fake_gem_flags(const struct fake_kernel *kernel, uint64_t flags, bool cleared);
 /* NULL: unknown. */
 struct fake_gem *fake_gem_get(const struct fake_file *file, uint32_t handle);
 void fake_gem_close(struct fake *fake, struct fake_process *p, struct fake_file *file,

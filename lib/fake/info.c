@@ -12,9 +12,19 @@
 #define HOLE_END 0xffff800000000000ull
 #define FAMILY_AI 141u
 #define COUNTER_KHZ 100000u
+#define CE_RAM_SIZE 0x8000u
 #define DEV_INFO_MAX 448u
 #define MMR_MAX 128u
 #define REG_GB_ADDR_CONFIG 0x263eu
+/* Firmware that Debian's header does not list: the trusted applications, and the last known one. */
+#define FW_TA 0x13u
+#define FW_LAST 0x1cu
+#define FW_LAST_OLD 0x1bu
+#define CAP_ATOMIC_ASYNC_PAGE_FLIP 0x15
+#define REG_TILE_MODE0 0x2644u
+#define REG_RASTER_CONFIG 0xa0d4u
+#define GDS_GWS 64u
+#define GDS_OA 16u
 
 /* Fields of the device info that Debian's header does not have yet. */
 #define DEV_INFO_MIN_ENGINE_CLOCK 368
@@ -74,6 +84,7 @@ int fake_drm_get_client(struct fake_call *call, void *arg)
 
 int fake_drm_get_cap(struct fake_call *call, void *arg)
 {
+    const struct fake_kernel *kernel = &call->fake->profile->kernel;
     struct drm_get_cap *cap = arg;
 
     switch (cap->capability) {
@@ -85,18 +96,26 @@ int fake_drm_get_cap(struct fake_call *call, void *arg)
     case DRM_CAP_PRIME:
         cap->value = DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT;
         return 0;
+    /* The driver serves displays, and says so of a card that has none. */
     case DRM_CAP_DUMB_BUFFER:
     case DRM_CAP_VBLANK_HIGH_CRTC:
-    case DRM_CAP_DUMB_PREFERRED_DEPTH:
-    case DRM_CAP_DUMB_PREFER_SHADOW:
-    case DRM_CAP_ASYNC_PAGE_FLIP:
-    case DRM_CAP_CURSOR_WIDTH:
-    case DRM_CAP_CURSOR_HEIGHT:
     case DRM_CAP_ADDFB2_MODIFIERS:
     case DRM_CAP_PAGE_FLIP_TARGET:
     case DRM_CAP_CRTC_IN_VBLANK_EVENT:
-        /* A device without display. */
-        return -EOPNOTSUPP;
+        cap->value = 1;
+        return 0;
+    case DRM_CAP_DUMB_PREFERRED_DEPTH:
+    case DRM_CAP_DUMB_PREFER_SHADOW:
+    case DRM_CAP_ASYNC_PAGE_FLIP:
+        cap->value = 0;
+        return 0;
+    case DRM_CAP_CURSOR_WIDTH:
+    case DRM_CAP_CURSOR_HEIGHT:
+        cap->value = 64;
+        return 0;
+    case CAP_ATOMIC_ASYNC_PAGE_FLIP:
+        cap->value = 0;
+        return kernel->drm_minor >= 57 ? 0 : -EINVAL;
     default:
         return -EINVAL;
     }
@@ -130,6 +149,9 @@ static void fill_cus(const struct fake_gpu *gpu, struct drm_amdgpu_info_device *
             uint32_t n = cus < gpu->cu_per_simd_array ? cus : gpu->cu_per_simd_array;
 
             d->cu_bitmap[se % 4][sh + se / 4 * 2] = n >= 32 ? UINT32_MAX : (1u << n) - 1;
+            /* Those that are never switched off, of the first two engines' arrays. */
+            if (se < 2 && fake_gpu_gfx_major(gpu) < 11)
+                d->cu_ao_mask |= d->cu_bitmap[se][sh] << (se * 16 + sh * 8);
             cus -= n;
         }
     }
@@ -166,9 +188,8 @@ static int dev_info(struct fake_call *call, const struct drm_amdgpu_info *info)
         .family = gpu->family,
         .num_shader_engines = gpu->array_count / gpu->num_xcc / gpu->simd_arrays_per_engine,
         .num_shader_arrays_per_engine = gpu->simd_arrays_per_engine,
-        .gpu_counter_freq = COUNTER_KHZ,
-        .max_engine_clock = (uint64_t)gpu->max_engine_clk_fcompute * 1000,
-        .max_memory_clock = (uint64_t)gpu->mem_clk_max * 1000,
+        .num_rb_pipes = gpu->rb_pipes,
+        .enabled_rb_pipes_mask = gpu->rb_pipes >= 32 ? UINT32_MAX : (1u << gpu->rb_pipes) - 1,
         .num_hw_gfx_contexts = 8,
         .ids_flags = gpu->apu ? AMDGPU_IDS_FLAGS_FUSION : 0,
         .vram_type = gpu->vram_type,
@@ -176,13 +197,19 @@ static int dev_info(struct fake_call *call, const struct drm_amdgpu_info *info)
         .wave_front_size = gpu->wave_front_size,
         .num_shader_visible_vgprs = fake_gpu_gfx_major(gpu) >= 10 ? 1024 : 256,
         .num_cu_per_sh = gpu->cu_per_simd_array,
+        .ce_ram_size = fake_gpu_gfx_major(gpu) < 10 ? CE_RAM_SIZE : 0,
     };
 
     fill_cus(gpu, &d);
     fill_addresses(kernel, gpu, &d);
+    if (!gpu->no_clocks) {
+        d.gpu_counter_freq = COUNTER_KHZ;
+        d.max_engine_clock = (uint64_t)gpu->max_engine_clk_fcompute * 1000;
+        d.max_memory_clock = (uint64_t)gpu->mem_clk_max * 1000;
+        put64(full + DEV_INFO_MIN_ENGINE_CLOCK, 500000);
+        put64(full + DEV_INFO_MIN_MEMORY_CLOCK, 100000);
+    }
     memcpy(full, &d, sizeof(d));
-    put64(full + DEV_INFO_MIN_ENGINE_CLOCK, 500000);
-    put64(full + DEV_INFO_MIN_MEMORY_CLOCK, 100000);
     for (uint32_t i = 0; i < gpu->cache_count; i++) {
         const struct fake_cache *c = &gpu->caches[i];
 
@@ -218,6 +245,10 @@ static int read_registers(struct fake_call *call, const struct drm_amdgpu_info *
             return -EFAULT;
         if (reg == REG_GB_ADDR_CONFIG)
             values[i] = gpu->gb_addr_config;
+        else if (reg == REG_RASTER_CONFIG)
+            values[i] = gpu->raster_config;
+        else if (reg - REG_TILE_MODE0 < FAKE_TILE_MODES)
+            values[i] = gpu->tile_modes[reg - REG_TILE_MODE0];
     }
     return reply(info, values, count * sizeof(values[0]));
 }
@@ -270,6 +301,7 @@ static int memory(struct fake_call *call, const struct drm_amdgpu_info *info)
 static int firmware(struct fake_call *call, const struct drm_amdgpu_info *info)
 {
     const struct fake_gpu *gpu = gpu_of(call);
+    const struct fake_kernel *kernel = &call->fake->profile->kernel;
     struct drm_amdgpu_info_firmware fw = {0};
 
     if (info->query_fw.ip_instance != 0)
@@ -285,22 +317,47 @@ static int firmware(struct fake_call *call, const struct drm_amdgpu_info *info)
             return -EINVAL;
         fw.ver = gpu->sdma_fw_version;
         break;
-    case AMDGPU_INFO_FW_VCE:
-    case AMDGPU_INFO_FW_UVD:
-    case AMDGPU_INFO_FW_GMC:
     case AMDGPU_INFO_FW_GFX_ME:
     case AMDGPU_INFO_FW_GFX_PFP:
     case AMDGPU_INFO_FW_GFX_CE:
     case AMDGPU_INFO_FW_GFX_RLC:
+        fw.ver = gpu->cp_fw_version;
+        break;
+    case AMDGPU_INFO_FW_VCE:
+    case AMDGPU_INFO_FW_UVD:
+    case AMDGPU_INFO_FW_GMC:
     case AMDGPU_INFO_FW_SMC:
     case AMDGPU_INFO_FW_SOS:
     case AMDGPU_INFO_FW_ASD:
     case AMDGPU_INFO_FW_VCN:
         break;
+    case FW_TA: /* by its index, none with 0 */
+        return -EINVAL;
     default:
+        if (info->query_fw.fw_type > AMDGPU_INFO_FW_VCN &&
+            info->query_fw.fw_type <= (kernel->drm_minor < 61 ? FW_LAST_OLD : FW_LAST))
+            break;
         return -EINVAL;
     }
     return reply(info, &fw, sizeof(fw));
+}
+
+/* The version of the SDMA block, which has a number of its own from chip to chip: 16 * major +
+ * minor. */
+static uint32_t sdma_version(const struct fake_gpu *gpu)
+{
+    switch (fake_gpu_gfx_major(gpu)) {
+    case 8:
+        return 0x31;
+    case 9:
+        return gpu->gfx_target_version / 100 % 100 == 4 ? 0x44 : 0x40;
+    case 10:
+        return 0x50;
+    case 11:
+        return 0x60;
+    default:
+        return 0x70;
+    }
 }
 
 /* Nothing runs here, but a client that looks for rings finds those the chip has. */
@@ -313,6 +370,8 @@ static int hw_ip(struct fake_call *call, const struct drm_amdgpu_info *info)
     if (info->query_hw_ip.type >= AMDGPU_HW_IP_NUM ||
         (info->query == AMDGPU_INFO_HW_IP_INFO && info->query_hw_ip.ip_instance != 0))
         return -EINVAL;
+    ip.hw_ip_version_major = major;
+    ip.hw_ip_version_minor = gpu->gfx_target_version / 100 % 100;
     switch (info->query_hw_ip.type) {
     case AMDGPU_HW_IP_GFX:
         count = 1;
@@ -321,7 +380,7 @@ static int hw_ip(struct fake_call *call, const struct drm_amdgpu_info *info)
         break;
     case AMDGPU_HW_IP_COMPUTE:
         count = 1;
-        ip.available_rings = 0xf;
+        ip.available_rings = (1u << gpu->compute_rings) - 1;
         ip.ib_start_alignment = ip.ib_size_alignment = 32;
         break;
     case AMDGPU_HW_IP_DMA:
@@ -329,17 +388,32 @@ static int hw_ip(struct fake_call *call, const struct drm_amdgpu_info *info)
         ip.available_rings = (1u << gpu->num_sdma_engines) - 1;
         ip.ib_start_alignment = 256;
         ip.ib_size_alignment = 4;
+        ip.hw_ip_version_major = sdma_version(gpu) >> 4;
+        ip.hw_ip_version_minor = sdma_version(gpu) & 15;
         break;
     default:
+        memset(&ip, 0, sizeof(ip));
         break;
     }
-    if (info->query == AMDGPU_INFO_HW_IP_COUNT)
-        return reply(info, &count, sizeof(count));
-    if (count != 0) {
-        ip.hw_ip_version_major = major;
-        ip.hw_ip_version_minor = gpu->gfx_target_version / 100 % 100;
-    }
-    return reply(info, &ip, sizeof(ip));
+    if (info->query == AMDGPU_INFO_HW_IP_INFO)
+        return reply(info, &ip, sizeof(ip));
+    /* Newer kernels count the instances of a block, and do not know one that is not there. */
+    if (call->fake->profile->kernel.drm_minor < 61)
+        count = count != 0;
+    else if (count == 0)
+        return -EINVAL;
+    return reply(info, &count, sizeof(count));
+}
+
+/* The memory all units share, without a part for graphics. */
+static int gds(struct fake_call *call, const struct drm_amdgpu_info *info)
+{
+    struct drm_amdgpu_info_gds d = {.compute_partition_size = gpu_of(call)->gds_size,
+                                    .gds_total_size = gpu_of(call)->gds_size,
+                                    .gws_per_compute_partition = GDS_GWS,
+                                    .oa_per_compute_partition = GDS_OA};
+
+    return reply(info, &d, sizeof(d));
 }
 
 int fake_drm_info(struct fake_call *call, void *arg)
@@ -359,6 +433,10 @@ int fake_drm_info(struct fake_call *call, void *arg)
         return hw_ip(call, info);
     case AMDGPU_INFO_FW_VERSION:
         return firmware(call, info);
+    case AMDGPU_INFO_GDS_CONFIG:
+        return gds(call, info);
+    case AMDGPU_INFO_SENSOR: /* of a card without power management */
+        return -ENOENT;
     case AMDGPU_INFO_READ_MMR_REG:
         return read_registers(call, info);
     case AMDGPU_INFO_DEV_INFO:

@@ -80,6 +80,24 @@ static int check_alloc(const struct fake_call *call,
     return 0;
 }
 
+/* What DRM says of the buffer when it is imported there. */
+static void created_as(const struct fake_kernel *kernel, uint32_t flags,
+                       struct fake_shared_bo *wanted)
+{
+    /* younger than some headers */
+    const uint64_t coherent = UINT64_C(1) << 13, uncached = UINT64_C(1) << 14,
+                   ext_coherent = UINT64_C(1) << 15;
+    bool vram = wanted->domain == FAKE_DOMAIN_VRAM;
+
+    wanted->gem_alignment = FAKE_PAGE;
+    wanted->gem_domains = vram ? AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT;
+    wanted->gem_flags = fake_gem_flags(
+        kernel,
+        (flags & KFD_MEM_COHERENT ? coherent : 0) | (flags & KFD_MEM_UNCACHED ? uncached : 0) |
+            (flags & KFD_MEM_EXT_COHERENT && kernel->mem_flags_new ? ext_coherent : 0),
+        vram);
+}
+
 int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg)
 {
     struct kfd_ioctl_alloc_memory_of_gpu_args *a = arg;
@@ -98,6 +116,7 @@ int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg)
     if (wanted.size > UINT64_MAX - FAKE_PAGE)
         return -ENOMEM;
     wanted.size = fake_page_up(wanted.size);
+    created_as(&fake->profile->kernel, a->flags, &wanted);
     err = fake_bo_create(fake, p, &wanted, &bo);
     if (err != 0)
         return err;

@@ -330,6 +330,9 @@ int fake_machine_add(struct fake_machine *m, uint32_t slot, const struct fake_sh
         .size = wanted->size,
         .userptr = wanted->userptr,
         .gone = bo->gone,
+        .gem_domains = wanted->gem_domains,
+        .gem_flags = wanted->gem_flags,
+        .gem_alignment = wanted->gem_alignment,
     };
     bo->state = FAKE_BO_LIVE;
     fake_machine_account(&s->totals, bo, 1);

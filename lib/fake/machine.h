@@ -71,6 +71,8 @@ struct fake_shared_bo {
     uint32_t pinned_gtt; /* attached to a device that cannot reach its VRAM */
     uint32_t cpu_viewed; /* the CPU has or had a mapping of it */
     uint32_t metadata_size;
+    uint32_t gem_domains; /* what DRM says it was created as */
+    uint64_t gem_flags, gem_alignment;
     uint64_t metadata_flags, tiling;
     /* Who let the last reference of a process go; kept when the record is used again. */
     struct fake_stamp gone;

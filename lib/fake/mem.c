@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -238,6 +239,23 @@ int fake_check_userptr(uint64_t addr, uint64_t size)
         if (mincore((char *)p + i, FAKE_PAGE, &in_core) != 0)
             return -EFAULT;
     return 0;
+}
+
+bool fake_has_file(uint64_t addr, uint64_t size)
+{
+    unsigned long long first, last, ino;
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "re");
+
+    while (f != NULL && !found && getline(&line, &room, f) > 0)
+        found = sscanf(line, "%llx-%llx %*s %*s %*s %llu", &first, &last, &ino) == 3 && ino != 0 &&
+                first < addr + size && last > addr;
+    free(line);
+    if (f != NULL)
+        fclose(f);
+    return found;
 }
 
 int fake_mem_read(struct fake *fake, const struct fake_mem *mem, uint64_t offset, void *buf,

@@ -27,7 +27,6 @@ struct fake_bo {
     uint32_t refs;
     uint64_t mmap_offset;
     uint32_t kfd_handles;        /* the acquired file may mmap it while there are any */
-    uint64_t create_flags;       /* GEM_CREATE's */
     bool always_valid;           /* bound to one VM, can't be shared */
     bool no_cpu;                 /* made without CPU access */
     bool pinned;                 /* an import that keeps the memory in GTT */
@@ -55,6 +54,8 @@ int fake_mem_export(struct fake *fake, uint32_t index, int flags, int mode);
 
 /* -EFAULT where the process has no memory that it may write. */
 int fake_check_userptr(uint64_t addr, uint64_t size);
+/* A file is mapped somewhere in the range. */
+bool fake_has_file(uint64_t addr, uint64_t size);
 
 /* Moves bytes; the caller checked the range. -errno. */
 int fake_mem_read(struct fake *fake, const struct fake_mem *mem, uint64_t offset, void *buf,

@@ -228,7 +228,8 @@ static int add_node(struct fake_profile *p, const struct fake_gpu_entry *entry, 
     gpu->partition = partition;
     gpu->domain += bus >> 8;
     gpu->location_id = (bus & 0xff) << 8 | (card * entry->slot_step & 31) << 3;
-    gpu->unique_id += card;
+    if (gpu->unique_id != 0)
+        gpu->unique_id += card;
     if (gpu->visible_vram == UINT64_MAX)
         gpu->visible_vram = gpu->vram;
     if (gpu->hive_size > 1)

@@ -18,6 +18,7 @@
 #define FAKE_MAX_CPUS 16u
 #define FAKE_MAX_GPUS 64u
 #define FAKE_MAX_CACHES 8u
+#define FAKE_TILE_MODES 48u
 #define FAKE_MAX_FIXED_LINKS 256u
 
 enum fake_presence {
@@ -70,8 +71,15 @@ struct fake_gpu {
     uint32_t va_bits;       /* of a compute address: gpuvm_limit is 2^va_bits - 1 */
     uint32_t doorbell_size; /* a process's slice in bytes */
     bool apu;
-    bool no_atomics; /* the card completes no PCIe atomics */
-    bool xnack;      /* can be switched per process */
+    uint32_t gds_size;                    /* bytes, as DRM tells; 0 where not known */
+    uint32_t rb_pipes;                    /* render backends; 0 where not known */
+    uint32_t raster_config;               /* before gfx9, as are the tile modes */
+    uint32_t tile_modes[FAKE_TILE_MODES]; /* then those of macro tiles */
+    uint32_t compute_rings;               /* compute queues of the driver's own */
+    uint32_t cp_fw_version;               /* of the graphics half; 0 where not known */
+    bool no_atomics;                      /* the card completes no PCIe atomics */
+    bool no_clocks;                       /* its BIOS tells the driver no clocks */
+    bool xnack;                           /* can be switched per process */
 
     uint64_t hive_id;   /* 0: in no hive */
     uint32_t hive_size; /* cards in one hive; 0 or 1: none */

@@ -72,6 +72,27 @@ static int gpu_cache(struct fake_conf *conf, void *target, const char *value)
     return 0;
 }
 
+static int gpu_tile_modes(struct fake_conf *conf, void *target, const char *value)
+{
+    struct fake_gpu *gpu = &((struct fake_gpu_entry *)target)->gpu;
+    unsigned first, mode;
+    int end = 0, used;
+
+    if (sscanf(value, "%u%n", &first, &end) == 1) {
+        for (value += end; sscanf(value, "%x%n", &mode, &used) == 1; value += used) {
+            if (first >= FAKE_TILE_MODES)
+                break;
+            gpu->tile_modes[first++] = mode;
+        }
+    }
+    if (end == 0 || *value != '\0')
+        return fake_conf_fail(conf,
+                              "'tile_modes': expected the number of the first and hexadecimal "
+                              "values, at most %u in all",
+                              FAKE_TILE_MODES);
+    return 0;
+}
+
 static int gpu_like(struct fake_conf *conf, void *target, const char *value)
 {
     struct fake_machine_file *other = malloc(sizeof(*other));
@@ -166,6 +187,7 @@ static const struct fake_conf_key gpu_keys[] = {
     U32(fake_gpu_entry, bus_step),
     U32(fake_gpu_entry, slot_step),
     CALL("cache", gpu_cache),
+    CALL("tile_modes", gpu_tile_modes),
     {"render_node", FAKE_CONF_ENUM, offsetof(struct fake_gpu_entry, gpu.render_node), 0,
      presence_names, NULL},
     GPU(STRING, name),
@@ -217,7 +239,13 @@ static const struct fake_conf_key gpu_keys[] = {
     GPU(U32, va_bits),
     GPU(U32, doorbell_size),
     GPU(BOOL, apu),
+    GPU(U32, gds_size),
+    GPU(U32, rb_pipes),
+    GPU(U32, raster_config),
+    GPU(U32, compute_rings),
+    GPU(U32, cp_fw_version),
     GPU(BOOL, no_atomics),
+    GPU(BOOL, no_clocks),
     GPU(BOOL, xnack),
     GPU(U64, hive_id),
     GPU(U32, hive_size),
@@ -309,6 +337,7 @@ static int machine_section(struct fake_conf *conf, const char *name)
                                             .visible_vram = UINT64_MAX,
                                             .va_bits = 47,
                                             .doorbell_size = 8192,
+                                            .compute_rings = 8,
                                             .max_slots_scratch_cu = 32,
                                             .eop_buffer_size = 4096,
                                             .xgmi_weight = 15,

@@ -22,10 +22,11 @@
 #include "record.h"
 
 static const struct cts_case *const tables[] = {
-    cts_door_cases,  cts_dispatch_cases, cts_topology_cases, cts_query_cases,   cts_vm_cases,
-    cts_alloc_cases, cts_map_cases,      cts_share_cases,    cts_gem_cases,     cts_gemva_cases,
-    cts_mmap_cases,  cts_event_cases,    cts_queue_cases,    cts_peer_cases,    cts_trap_cases,
-    cts_table_cases, cts_resident_cases, cts_lib_kfd_cases,  cts_process_cases,
+    cts_door_cases,   cts_dispatch_cases, cts_topology_cases, cts_query_cases,   cts_vm_cases,
+    cts_alloc_cases,  cts_map_cases,      cts_share_cases,    cts_gem_cases,     cts_gemva_cases,
+    cts_mmap_cases,   cts_event_cases,    cts_queue_cases,    cts_peer_cases,    cts_trap_cases,
+    cts_table_cases,  cts_resident_cases, cts_lib_kfd_cases,  cts_process_cases, cts_stranger_cases,
+    cts_render_cases,
 };
 
 struct options {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile of the fake machine that a stranger's program runs on, to compare with. */
+/* The profile of the machine that a stranger's program runs on, to compare with. */
 #ifndef STRANGERS_WORLD_H
 #define STRANGERS_WORLD_H
 

@@ -17,14 +17,16 @@ fi
 echo "memmap=${kept}M\$0x40000000" mods=hollow,vgem
 echo "hollow.gen=$gfx" "hollow.count=$cards" "hollow.vram_mb=$vram" "hollow.bar_mb=$bar"
 case $gfx in
-8) # preset: memory size in MiB; BIOS scratch 7 "initialised already"
-    echo hollow.device=0x694c hollow.revision=0xc0 "hollow.reg_off=0x5428,0x1740" "hollow.reg_val=$vram,0x200"
+8) # preset: memory size in MiB; BIOS scratch 7 "initialised already"; two user queues of each SDMA engine idle
+    echo hollow.device=0x694c hollow.revision=0xc0
+    echo "hollow.reg_off=0x5428,0x1740,0xd444,0xd644,0xdc44,0xde44" "hollow.reg_val=$vram,0x200,4,4,4,4"
     # held: VMID to PASID mappings are done (a user queue waits for that without end)
     echo hollow.force_off=0x3398 hollow.force_val=0xffffffff
     echo amdgpu.vm_size=1024
     ;;
-9) # preset: the same two; held: MMHUB's flush semaphore free, flushes acknowledged, mappings done
-    echo hollow.device=0x6860 hollow.revision=0 "hollow.reg_off=0x378c,0x14c" "hollow.reg_val=$vram,0x200"
+9) # preset: the same; held: MMHUB's flush semaphore free, flushes acknowledged, mappings done
+    echo hollow.device=0x6860 hollow.revision=0
+    echo "hollow.reg_off=0x378c,0x14c,0x4ec4,0x5044,0x56c4,0x5844" "hollow.reg_val=$vram,0x200,4,4,4,4"
     echo hollow.force_off=0x69b88,0x69c18,0xa318,0x30ac hollow.force_val=1,0xffffffff,0xffffffff,0xffffffff
     echo amdgpu.fw_load_type=0 amdgpu.agp=0
     ;;

@@ -2,6 +2,9 @@
 /* Metadata, creation facts, idleness and userptr objects. */
 #include "rig.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 static uint32_t create(struct rig *r, uint64_t flags)
 {
     union drm_amdgpu_gem_create c = {
@@ -34,7 +37,7 @@ static void test_metadata_travels_with_the_memory(void **state)
     assert_int_equal(m.data.data_size_bytes, 8);
     assert_int_equal(m.data.data[1], 0xabcd);
     m.op = 9;
-    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_METADATA, &m), -EINVAL);
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_METADATA, &m), 0);
     /* KFD tells the size that is needed, then gives the bytes. */
     prime.handle = m.handle;
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_PRIME_HANDLE_TO_FD, &prime), 0);
@@ -66,7 +69,8 @@ static void test_facts_of_an_object(void **state)
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_OP, &op), 0);
     assert_int_equal(in.bo_size, 8192);
     assert_int_equal(in.domains, AMDGPU_GEM_DOMAIN_VRAM);
-    assert_int_equal(in.domain_flags, AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED);
+    assert_int_equal(in.domain_flags,
+                     AMDGPU_GEM_CREATE_VRAM_CLEARED | AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE);
     op.value = 8;
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_OP, &op), -EFAULT);
     op.op = 7;
@@ -86,9 +90,14 @@ static void test_userptr_objects(void **state)
     static char mem[8192] __attribute__((aligned(4096)));
     struct drm_amdgpu_gem_userptr a = {.addr = (uintptr_t)mem, .size = 8192};
     struct drm_prime_handle prime = {.flags = O_CLOEXEC};
+    int file = memfd_create("file", MFD_CLOEXEC);
     char buf[4];
+    void *of_file;
     struct rig r;
 
+    assert_int_equal(ftruncate(file, 8192), 0);
+    of_file = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_true(of_file != MAP_FAILED);
     rig_start(&r, "mi300x:1", "6.12", 0);
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_USERPTR, &a), -EACCES);
     a.flags = 0x80;
@@ -98,6 +107,15 @@ static void test_userptr_objects(void **state)
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_USERPTR, &a), -EINVAL);
     a.addr = 4096;
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_USERPTR, &a), -EFAULT);
+    a.addr = (uintptr_t)of_file;
+    a.flags |= AMDGPU_GEM_USERPTR_ANONONLY;
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_USERPTR, &a), -EPERM);
+    a.size = 0;
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_USERPTR, &a), -ENOSPC);
+    munmap(of_file, 8192);
+    close(file);
+    a.size = 8192;
+    a.flags &= ~(uint32_t)AMDGPU_GEM_USERPTR_ANONONLY;
     a.addr = (uintptr_t)mem;
     assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_GEM_USERPTR, &a), 0);
     assert_int_equal(rig_va(&r, r.drm[0], AMDGPU_VA_OP_MAP, a.handle, VA, 4096, 4096, KFD_VA_READ),

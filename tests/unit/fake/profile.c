@@ -208,6 +208,8 @@ static void test_malformed_files_name_line_and_expectation(void **state)
         {"[cpu]\n[gpu]\nvram = 1 GiB\n", "a [gpu] without device_id"},
         {"[cpu]\n[gpu]\nlike = navi31\nva_bits = 64\n", "va_bits 64, expected 32 to 48"},
         {"[cpu]\n[gpu]\nlike = navi31\ncache = 1 2 3\n", ":4: 'cache': expected five numbers"},
+        {"[cpu]\n[gpu]\ntile_modes = 47 1 2\n", ":3: 'tile_modes': expected the number"},
+        {"[cpu]\n[gpu]\ntile_modes = 0 1 x\n", ":3: 'tile_modes': expected the number"},
         {"[cpu]\n[link]\nfrom = gpu0\nto = cpu0\n", ":2: [link] names gpu0, expected one of 0"},
         {"[cpu]\n[link]\nfrom = disk\n", ":3: 'from': 'disk' is neither cpuN nor gpuN"},
         {"[board]\n", ":1: '[board]': expected [machine], [cpu], [gpu] or [link]"},
