@@ -54,7 +54,7 @@ struct fake_events {
 static struct fake_events *events_of(struct fake_process *p)
 {
     if (p->events == NULL) {
-        p->events = calloc(1, sizeof(*p->events));
+        p->events = fake_calloc(sizeof(*p->events));
         if (p->events != NULL)
             pthread_mutex_init(&p->events->lock, NULL);
     }
@@ -89,7 +89,7 @@ static int place(struct event ***array, uint32_t *top, uint32_t first, uint32_t 
         return -ENOSPC;
     if (i >= *top) {
         uint32_t size = i < 32 ? 64 : i * 2;
-        struct event **grown = realloc(*array, size * sizeof(*grown));
+        struct event **grown = fake_realloc(*array, size * sizeof(*grown));
 
         if (grown == NULL)
             return -ENOMEM;
@@ -172,7 +172,7 @@ int fake_kfd_create_event(struct fake_call *call, void *arg)
         if (err != 0)
             return err;
     }
-    ev = calloc(1, sizeof(*ev));
+    ev = fake_calloc(sizeof(*ev));
     if (ev == NULL)
         return -ENOMEM;
     ev->type = a->event_type;
@@ -182,7 +182,7 @@ int fake_kfd_create_event(struct fake_call *call, void *arg)
     err = add(call->fake, e, ev);
     pthread_mutex_unlock(&e->lock);
     if (err != 0) {
-        free(ev);
+        fake_free(ev);
         return err;
     }
     a->event_id = ev->id;
@@ -229,7 +229,7 @@ int fake_kfd_destroy_event(struct fake_call *call, void *arg)
         w->event = NULL;
     wake_all(e);
     pthread_mutex_unlock(&e->lock);
-    free(ev);
+    fake_free(ev);
     return 0;
 }
 
@@ -411,9 +411,9 @@ int fake_kfd_wait_events(struct fake_call *call, void *arg)
         else
             err = fake_copy_in(data, a->events_ptr, a->num_events * sizeof(*data));
     }
-    pthread_mutex_lock(&call->process->lock);
+    fake_process_lock(call->process);
     e = events_of(call->process);
-    pthread_mutex_unlock(&call->process->lock);
+    fake_process_unlock(call->process);
     if (err == 0 && e == NULL)
         err = -ENOMEM;
     if (err == 0) {
@@ -495,12 +495,12 @@ void fake_events_destroy(struct fake *fake, struct fake_events *e)
     if (e == NULL)
         return;
     for (uint32_t i = 0; i < e->signal_top; i++)
-        free(e->signals[i]);
+        fake_free(e->signals[i]);
     for (uint32_t i = 0; i < e->other_top; i++)
-        free(e->others[i]);
-    free(e->signals);
-    free(e->others);
+        fake_free(e->others[i]);
+    fake_free(e->signals);
+    fake_free(e->others);
     fake_pages_free(fake, &e->page);
     pthread_mutex_destroy(&e->lock);
-    free(e);
+    fake_free(e);
 }

@@ -76,11 +76,11 @@ int fake_evict(struct fake *fake, uint32_t gpu)
     p = fake_process_get(fake, &err);
     if (p == NULL)
         return err;
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
     fake_process_deed(p, FAKE_DEED_EVICTION);
     for (struct fake_file *file = p->files; file != NULL && err == 0; file = file->next)
         if (file->vm != NULL)
             err = evict_vm(fake, p, file->vm, gpu);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return err;
 }

@@ -76,14 +76,13 @@ int fake_create_named(const struct fake_options *options, const char *name, stru
     fake->flags = options->flags;
     set_limits(fake->profile, &fake->limits);
     err = -ENOMEM;
-    fake->cost = calloc(KFD_MAX_DEVICES, sizeof(*fake->cost));
     fake->injector = fake_injector_new();
     fake->log = fake_log_new();
-    if (fake->cost == NULL || fake->injector == NULL || fake->log == NULL)
-        goto fail_cost;
+    if (fake->injector == NULL || fake->log == NULL)
+        goto fail_parts;
     fake->sys = fake_sys_new(fake);
     if (fake->sys == NULL)
-        goto fail_cost;
+        goto fail_parts;
     err = fake_machine_open(name, &fake->limits, &fake->machine, &slot);
     if (err != 0)
         goto fail_sys;
@@ -98,10 +97,9 @@ int fake_create_named(const struct fake_options *options, const char *name, stru
     return 0;
 fail_sys:
     fake_sys_free(fake->sys);
-fail_cost:
+fail_parts:
     fake_log_free(fake->log);
     fake_injector_free(fake->injector);
-    free(fake->cost);
     fake_profile_free(fake->profile);
 fail_fake:
     free_fake(fake);
@@ -134,12 +132,12 @@ void fake_destroy(struct fake *fake)
         fake_process_destroy(fake, p);
         fake_machine_close(&fake->machine, slot);
     } else {
+        fake_process_forget(p);
         fake_machine_unmap(&fake->machine);
     }
     fake_sys_free(fake->sys);
     fake_log_free(fake->log);
     fake_injector_free(fake->injector);
-    free(fake->cost);
     fake_profile_free(fake->profile);
     free_fake(fake);
 }
@@ -173,9 +171,17 @@ int fake_gpu_of_id(const struct fake *fake, uint32_t gpu_id)
 
 int fake_get_cost(struct fake *fake, uint32_t gpu, struct fake_cost *out)
 {
+    struct fake_process *p;
+    int err;
+
     if (gpu >= fake->profile->gpu_count)
         return kfd_fail(-EINVAL, "fake_get_cost: GPU %u of %u", gpu, fake->profile->gpu_count);
-    *out = fake->cost[gpu];
+    p = fake_process_get(fake, &err);
+    if (p == NULL)
+        return err;
+    fake_process_lock(p);
+    *out = p->cost[gpu];
+    fake_process_unlock(p);
     return 0;
 }
 
@@ -189,7 +195,7 @@ int fake_get_usage(struct fake *fake, struct fake_usage *out)
     if (p == NULL)
         return err;
     memset(out, 0, sizeof(*out));
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
     out->open_files = fake_file_sweep(fake, p);
     for (const struct fake_file *file = p->files; file != NULL; file = file->next) {
         out->gem_handles += file->gem.used - 1;
@@ -199,7 +205,7 @@ int fake_get_usage(struct fake *fake, struct fake_usage *out)
     for (uint32_t i = 0; i < fake->profile->gpu_count; i++)
         out->kfd_handles += p->gpus[i].handles.used;
     fake_machine_totals(&fake->machine, &t);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     out->objects = t.objects;
     out->gtt_used = t.gtt;
     memcpy(out->vram_used, t.vram, sizeof(out->vram_used));

@@ -10,7 +10,9 @@
  *        └─ mems: this process's view of the machine's buffer objects
  *
  * One lock per process guards everything below it; the request dispatcher holds it around a handler
- * unless the handler's row says `unlocked`. The machine's lock nests inside it.
+ * unless the handler's row says `unlocked`. The machine's lock nests inside it. A process and what
+ * hangs on it lie in an arena that its forked children see too: what they do on a render node that
+ * they inherited, they do to their parent's objects, under its lock.
  */
 #ifndef FAKE_INTERNAL_H
 #define FAKE_INTERNAL_H
@@ -24,6 +26,7 @@
 
 #include <kfdirect/fake.h>
 
+#include "fake/arena.h"
 #include "fake/machine.h"
 #include "fake/profile.h"
 #include "fake/stamp.h"
@@ -85,9 +88,11 @@ struct fake_process_gpu {
 
 struct fake_process {
     pid_t pid;
-    uint32_t slot; /* in the machine */
-    pthread_mutex_t lock;
-    bool kfd_open; /* /dev/kfd was opened: the KFD process exists until the end */
+    uint32_t slot;            /* in the machine */
+    pthread_mutex_t lock;     /* with the arena's, see fake_process_lock */
+    struct fake_arena *arena; /* holds this and all that hangs on it */
+    bool ended;               /* what it opened works for nobody any more */
+    bool kfd_open;            /* /dev/kfd was opened: the KFD process exists until the end */
     uint64_t requests;
     struct fake_stamp now; /* the request under way, or the last one */
     struct fake_file *files;
@@ -102,7 +107,8 @@ struct fake_process {
     struct fake_queues *queues;
     struct fake_svm *svm;
     struct fake_smi *smi;
-    struct fake_process *inherited; /* the parent's, kept reachable in a forked child, not used */
+    struct fake_process *inherited; /* the parent's, whose render nodes work here too */
+    struct fake_cost cost[KFD_MAX_DEVICES];
 };
 
 struct fake {
@@ -116,7 +122,6 @@ struct fake {
     bool speaks;       /* the program need not know of it: strict mode reports on stderr */
     struct fake *next_at_exit;
     struct kfd_sys *sys;
-    struct fake_cost *cost; /* per GPU */
     struct fake_log *log;
     struct fake_injector *injector;
     _Atomic uint64_t strict_count;
@@ -137,11 +142,12 @@ struct fake_handler;
 /* One request under way. */
 struct fake_call {
     struct fake *fake;
-    struct fake_process *process;
+    struct fake_process *process; /* the file's; the caller's otherwise */
     struct fake_file *file;
     int fd;
     unsigned long request; /* the code as the caller gave it */
     uint64_t sequence;     /* among the process's requests */
+    int32_t caller;        /* not the process's pid on a node that it inherited */
     uint32_t nr;
     uint32_t user_size; /* of the argument as the caller sees it */
     uint32_t type;      /* 'K' or 'd', by the node */
@@ -172,6 +178,10 @@ struct fake_process *fake_process_get(struct fake *fake, int *err);
 
 /* The GPU with that id, or -1. */
 int fake_gpu_of_id(const struct fake *fake, uint32_t gpu_id);
+
+/* The lock of a process, and its arena for what is allocated and freed meanwhile. */
+void fake_process_lock(struct fake_process *p);
+void fake_process_unlock(struct fake_process *p);
 
 /* What happens next under the process lock is this deed's. */
 void fake_process_deed(struct fake_process *p, enum fake_deed deed);

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fake/gem.h"
+#include "fake/machine_state.h"
 #include "fake/syncobj.h"
 #include "fake/vm.h"
 
@@ -48,6 +48,37 @@ enum fake_fd_kind fake_fd_look(struct fake *fake, struct fake_process *p, int fd
         return FAKE_FD_FOREIGN;
     }
     return FAKE_FD_OTHER;
+}
+
+static bool lives(const struct fake_process *p)
+{
+    return !p->ended && fake_proc_start(p->pid) != 0;
+}
+
+enum fake_fd_kind fake_fd_lock(struct fake *fake, struct fake_process *p, int fd,
+                               struct fake_process **owner, struct fake_file **file,
+                               enum fake_file_kind *kind)
+{
+    enum fake_fd_kind what;
+    struct stat st;
+
+    fake_process_lock(p);
+    *owner = p;
+    what = fake_fd_look(fake, p, fd, file, kind);
+    if (what != FAKE_FD_FOREIGN || *kind == FAKE_FILE_KFD || fstat(fd, &st) != 0)
+        return what;
+    for (struct fake_process *q = p->inherited; q != NULL; q = q->inherited) {
+        fake_process_unlock(*owner);
+        fake_process_lock(q);
+        *owner = q;
+        *file = lives(q) ? fake_map_get(&q->files_by_ino, st.st_ino) : NULL;
+        if (*file != NULL)
+            return FAKE_FD_FILE;
+    }
+    fake_process_unlock(*owner);
+    fake_process_lock(p);
+    *owner = p;
+    return FAKE_FD_FOREIGN;
 }
 
 /* The descriptor a program gets: close-on-exec and the access mode as it asked for them. */
@@ -94,7 +125,7 @@ static void free_file(struct fake *fake, struct fake_process *p, struct fake_fil
     fake_ids_clear(&file->gem);
     fake_map_clear(&file->prime);
     fake_syncobj_destroy_all(file);
-    free(file);
+    fake_free(file);
 }
 
 /* Number 0 is never given out as a handle. */
@@ -108,12 +139,15 @@ static int skip_zero(struct fake_ids *ids, void *owner)
 int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kind kind,
                    uint32_t gpu, int flags)
 {
-    struct fake_file *file = calloc(1, sizeof(*file));
+    struct fake_file *file;
     int fd = -ENOMEM;
 
-    if (file == NULL)
+    fake_process_lock(p);
+    file = fake_calloc(sizeof(*file));
+    if (file == NULL) {
+        fake_process_unlock(p);
         return -ENOMEM;
-    pthread_mutex_lock(&p->lock);
+    }
     file->kind = kind;
     file->gpu = gpu;
     fake_process_deed(p, FAKE_DEED_OPEN);
@@ -140,11 +174,11 @@ int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kin
         p->kfd_open = true;
         fake_machine_kfd(&fake->machine, p->slot)->pasid = FIRST_PASID + p->slot;
     }
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return fd;
 fail:
     free_file(fake, p, file);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return fd;
 }
 

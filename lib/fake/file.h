@@ -21,6 +21,12 @@ enum fake_fd_kind {
 enum fake_fd_kind fake_fd_look(struct fake *fake, struct fake_process *p, int fd,
                                struct fake_file **file, enum fake_file_kind *kind);
 
+/* The same, taking the lock and keeping it: *owner is whose, p or for a render node that p
+ * inherited the process that opened it, while it lives. */
+enum fake_fd_kind fake_fd_lock(struct fake *fake, struct fake_process *p, int fd,
+                               struct fake_process **owner, struct fake_file **file,
+                               enum fake_file_kind *kind);
+
 /* Opens a node; returns a descriptor or -errno. Takes the process lock. */
 int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kind kind,
                    uint32_t gpu, int flags);

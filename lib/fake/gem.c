@@ -2,12 +2,11 @@
 #include "fake/gem.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 int fake_gem_add(struct fake *fake, struct fake_process *p, struct fake_file *file,
                  struct fake_bo *bo, struct fake_gem **out)
 {
-    struct fake_gem *gem = calloc(1, sizeof(*gem));
+    struct fake_gem *gem = fake_calloc(sizeof(*gem));
     int err = -ENOMEM;
 
     if (gem == NULL)
@@ -25,7 +24,7 @@ int fake_gem_add(struct fake *fake, struct fake_process *p, struct fake_file *fi
     *out = gem;
     return 0;
 fail:
-    free(gem);
+    fake_free(gem);
     fake_bo_put(fake, p, bo);
     return err;
 }
@@ -44,7 +43,7 @@ void fake_gem_close(struct fake *fake, struct fake_process *p, struct fake_file 
     gem->va->gems--;
     fake_vm_detach(fake, p, gem->va);
     fake_bo_put(fake, p, gem->bo);
-    free(gem);
+    fake_free(gem);
 }
 
 void fake_gem_close_all(struct fake *fake, struct fake_process *p, struct fake_file *file)

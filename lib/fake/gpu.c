@@ -171,7 +171,7 @@ static int enter(struct fake *fake, uint32_t gpu, struct fake_process **p)
     *p = fake_process_get(fake, &err);
     if (*p == NULL)
         return err;
-    pthread_mutex_lock(&(*p)->lock);
+    fake_process_lock(*p);
     return 0;
 }
 
@@ -185,7 +185,7 @@ int fake_gpu_translate(struct fake *fake, uint32_t gpu, uint64_t va, enum fake_a
     if (err != 0)
         return err;
     err = translate(fake, p, gpu, va, access, false, &pte, out) == FAKE_FAULT_NONE ? 0 : -EFAULT;
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return err;
 }
 
@@ -296,7 +296,7 @@ static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf
     /* What came before a fault has happened. */
     if (err == 0)
         err = move(fake, p, &run, buf + done - run.size, write);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     if (fault != NULL)
         *fault = t;
     return err != 0 ? err : stop;

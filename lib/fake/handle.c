@@ -2,7 +2,6 @@
 #include "fake/handle.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "fake/client.h"
 
@@ -26,10 +25,10 @@ static void count_vram(struct fake *fake, struct fake_process *p, const struct f
 int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *bo, uint32_t gpu,
                     uint64_t va, uint32_t flags, bool imported, struct fake_handle **out)
 {
-    struct fake_handle *h = calloc(1, sizeof(*h));
+    struct fake_handle *h = fake_calloc(sizeof(*h));
 
     if (h == NULL || fake_ids_add(&p->gpus[gpu].handles, h, &h->id) != 0) {
-        free(h);
+        fake_free(h);
         fake_bo_put(fake, p, bo);
         return -ENOMEM;
     }
@@ -56,7 +55,7 @@ static void detach_all(struct fake *fake, struct fake_process *p, struct fake_ha
 
         h->attached = a->next;
         fake_vm_detach(fake, p, a->va);
-        free(a);
+        fake_free(a);
     }
 }
 
@@ -68,7 +67,7 @@ void fake_handle_free(struct fake *fake, struct fake_process *p, struct fake_han
     count_vram(fake, p, h, 0 - h->bo->mem->size);
     h->bo->kfd_handles--;
     fake_bo_put(fake, p, h->bo);
-    free(h);
+    fake_free(h);
 }
 
 void fake_handle_free_all(struct fake *fake, struct fake_process *p, uint32_t gpu)
@@ -115,7 +114,7 @@ static bool reachable(const struct fake *fake, const struct fake_handle *h, uint
 static int attach(struct fake_process *p, struct fake_handle *h, uint32_t gpu,
                   struct fake_attach **out)
 {
-    struct fake_attach *a = calloc(1, sizeof(*a));
+    struct fake_attach *a = fake_calloc(sizeof(*a));
     int err;
 
     if (a == NULL)
@@ -123,7 +122,7 @@ static int attach(struct fake_process *p, struct fake_handle *h, uint32_t gpu,
     a->gpu = gpu;
     err = fake_vm_attach(p->gpus[gpu].file->vm, h->bo, &a->va);
     if (err != 0) {
-        free(a);
+        fake_free(a);
         return err;
     }
     a->next = h->attached;

@@ -94,10 +94,10 @@ static int file_of_fd(struct fake *fake, int fd, uint64_t *ino)
     p = fake_process_get(fake, &err);
     if (p == NULL)
         return err;
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
     if (fake_fd_look(fake, p, fd, &file, &kind) == FAKE_FD_FILE)
         *ino = file->ino;
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return *ino != 0 ? 0 : kfd_fail(-EINVAL, "fake_injection: descriptor %d is no node", fd);
 }
 

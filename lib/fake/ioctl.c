@@ -31,12 +31,13 @@ static int run_locked(struct fake_call *call, void *karg)
 
     if (call->handler->unlocked)
         return call->handler->call(call, karg);
-    pthread_mutex_lock(&call->process->lock);
+    fake_process_lock(call->process);
     now->request = call->sequence;
+    now->pid = call->caller;
     now->code = (uint16_t)(call->type << 8 | call->nr);
     now->op = operation(call, karg);
     ret = call->handler->call(call, karg);
-    pthread_mutex_unlock(&call->process->lock);
+    fake_process_unlock(call->process);
     return ret;
 }
 
@@ -108,21 +109,22 @@ static int on_file(struct fake_call *call, unsigned long request, void *arg)
     /* One that the node does not know, or not on this kind of node. */
     if (call->handler == NULL)
         fake_log_end(call, fake_log_begin(call, NULL), NULL, ret);
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
     fake_file_put(call->fake, p, call->file);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return ret;
 }
 
-/* A node that another process opened. Its VM lives in that process, where the kernel would change
- * it. */
+/* A node of a process that this one was not forked from, or that has ended. A render node's VM
+ * cannot be reached here, where the kernel would work on it. */
 static int on_foreign(struct fake_call *call, unsigned long request, void *arg)
 {
     if (call->type == KFD_UAPI_TYPE_KFD)
         return fake_kfd_dispatch(call, request, arg);
     return fake_strict(call->fake, call->process, -EBADF, NULL,
-                       "request 0x%lx on a render node that process %d inherited", request,
-                       call->process->pid);
+                       "request 0x%lx on a render node of a process that has ended or is no "
+                       "parent of process %d",
+                       request, call->process->pid);
 }
 
 /* Answered for every file before its driver is asked. */
@@ -147,22 +149,24 @@ int fake_ioctl(struct fake *fake, int fd, unsigned long request, void *arg)
                              .nr = _IOC_NR(request),
                              .user_size = _IOC_SIZE(request)};
     enum fake_file_kind kind = 0;
+    struct fake_process *p, *owner;
     enum fake_fd_kind what;
     int err;
 
     if (is_any_files(request))
         return real_ioctl(fd, request, arg);
-    call.process = fake_process_get(fake, &err);
-    if (call.process == NULL)
+    p = fake_process_get(fake, &err);
+    if (p == NULL)
         return err;
-    pthread_mutex_lock(&call.process->lock);
-    call.sequence = ++call.process->requests;
-    what = fake_fd_look(fake, call.process, fd, &call.file, &kind);
+    call.caller = p->pid;
+    what = fake_fd_lock(fake, p, fd, &owner, &call.file, &kind);
+    call.process = owner;
+    call.sequence = ++owner->requests;
     if (what == FAKE_FD_FILE) {
         call.file->busy++;
         kind = call.file->kind;
     }
-    pthread_mutex_unlock(&call.process->lock);
+    fake_process_unlock(owner);
     call.type = kind == FAKE_FILE_KFD ? KFD_UAPI_TYPE_KFD : KFD_UAPI_TYPE_DRM;
     switch (what) {
     case FAKE_FD_FILE:

@@ -180,6 +180,21 @@ static int resolve(const struct fake_profile *p, const char *file, unsigned int 
     return 0;
 }
 
+static void index_links(struct fake_profile *p, uint32_t nodes)
+{
+    uint32_t k = 0;
+
+    for (uint32_t node = 0; node < nodes; node++) {
+        p->link_start[node] = k;
+        while (k < p->link_count && p->links[k].node_from == node && !p->links[k].peer)
+            k++;
+        p->peer_start[node] = k;
+        while (k < p->link_count && p->links[k].node_from == node)
+            k++;
+    }
+    p->link_start[nodes] = k;
+}
+
 int fake_links_build(struct fake_profile *p, const struct fake_machine_file *file)
 {
     uint32_t nodes = fake_profile_node_count(p);
@@ -211,5 +226,6 @@ int fake_links_build(struct fake_profile *p, const struct fake_machine_file *fil
             fix(p, to, from, fixed);
     }
     qsort(p->links, p->link_count, sizeof(*p->links), order);
+    index_links(p, nodes);
     return 0;
 }

@@ -141,12 +141,12 @@ uint64_t fake_log_object(struct fake *fake, struct fake_process *p, int fd)
     uint64_t object = 0;
     uint32_t index;
 
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
     if (fake_fd_look(fake, p, fd, &file, &kind) == FAKE_FD_FILE)
         object = 1ull << 63 | file->serial;
     else if (fake_machine_peek(&fake->machine, fd, &index, &bo) == 0)
         object = (uint64_t)bo.generation << 32 | index;
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     return object;
 }
 

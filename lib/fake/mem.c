@@ -25,7 +25,7 @@ static uint64_t offset_key(uint32_t gpu, uint64_t offset)
 
 static struct fake_bo *bo_new(struct fake_process *p, struct fake_mem *mem, uint32_t gpu)
 {
-    struct fake_bo *bo = calloc(1, sizeof(*bo));
+    struct fake_bo *bo = fake_calloc(sizeof(*bo));
 
     if (bo == NULL)
         return NULL;
@@ -36,7 +36,7 @@ static struct fake_bo *bo_new(struct fake_process *p, struct fake_mem *mem, uint
         p->next_offset = FIRST_OFFSET;
     bo->mmap_offset = p->next_offset;
     if (fake_map_put(&p->bo_maps, offset_key(gpu, bo->mmap_offset), bo) != 0) {
-        free(bo);
+        fake_free(bo);
         return NULL;
     }
     p->next_offset += fake_page_up(mem->size);
@@ -47,7 +47,7 @@ static struct fake_mem *mem_new(struct fake *fake, struct fake_process *p, uint3
                                 uint32_t ref)
 {
     const struct fake_shared_bo *shared = fake_machine_bo(&fake->machine, index);
-    struct fake_mem *mem = calloc(1, sizeof(*mem));
+    struct fake_mem *mem = fake_calloc(sizeof(*mem));
 
     if (mem == NULL)
         return NULL;
@@ -61,7 +61,7 @@ static struct fake_mem *mem_new(struct fake *fake, struct fake_process *p, uint3
     mem->size = shared->size;
     mem->userptr = shared->userptr;
     if (fake_map_put(&p->mems, index, mem) != 0) {
-        free(mem);
+        fake_free(mem);
         return NULL;
     }
     return mem;
@@ -122,7 +122,7 @@ void fake_mem_put(struct fake *fake, struct fake_process *p, struct fake_mem *me
         return;
     fake_map_take(&p->mems, mem->index);
     fake_machine_put(&fake->machine, mem->ref, &p->now);
-    free(mem);
+    fake_free(mem);
 }
 
 /* Two devices are partitions of one card, which share its memory. */
@@ -202,7 +202,7 @@ void fake_bo_put(struct fake *fake, struct fake_process *p, struct fake_bo *bo)
         if (*link != NULL)
             *link = bo->next_import;
     }
-    free(bo);
+    fake_free(bo);
     fake_mem_put(fake, p, mem);
 }
 

@@ -196,7 +196,7 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
 {
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
-    struct fake_process *p;
+    struct fake_process *p, *owner;
     enum fake_fd_kind what;
     int err;
 
@@ -205,15 +205,14 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
     p = fake_process_get(fake, &err);
     if (p == NULL)
         return err;
-    pthread_mutex_lock(&p->lock);
-    what = fake_fd_look(fake, p, fd, &file, &kind);
+    what = fake_fd_lock(fake, p, fd, &owner, &file, &kind);
     switch (what) {
     case FAKE_FD_FILE:
         kind = file->kind;
         if (kind == FAKE_FILE_KFD)
             err = mmap_kfd(fake, p, addr, size, prot, flags, offset, out);
         else
-            err = mmap_render(fake, p, file, addr, size, prot, flags, offset, out);
+            err = mmap_render(fake, owner, file, addr, size, prot, flags, offset, out);
         break;
     case FAKE_FD_FOREIGN:
         /* The node asks who calls, not who opened it. */
@@ -227,7 +226,7 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
         err = real_mmap(addr, size, prot, flags, fd, offset, out);
         break;
     }
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(owner);
     if (what != FAKE_FD_OTHER) {
         struct fake_log_mapping m = {.addr = (uintptr_t)addr,
                                      .size = size,

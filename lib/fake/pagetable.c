@@ -2,7 +2,6 @@
 #include "fake/pagetable.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define GIGA (1ull << 30)
 
@@ -137,23 +136,23 @@ static void carve(struct fake_pagetable *pt, uint64_t va, uint64_t end, struct e
             put(pt, e, &rest);
             e = NULL;
         }
-        free(e);
+        fake_free(e);
         e = next;
     }
 }
 
 int fake_pt_write(struct fake_pagetable *pt, const struct fake_pte *pte)
 {
-    struct extent *e = malloc(sizeof(*e)), *spare = malloc(sizeof(*spare));
+    struct extent *e = fake_calloc(sizeof(*e)), *spare = fake_calloc(sizeof(*spare));
     uint64_t entries, tables;
 
     if (e == NULL || spare == NULL) {
-        free(e);
-        free(spare);
+        fake_free(e);
+        fake_free(spare);
         return -ENOMEM;
     }
     carve(pt, pte->va, pte->va + pte->size, &spare);
-    free(spare);
+    fake_free(spare);
     put(pt, e, pte);
     count_entries(pte, &entries, &tables);
     pt->cost->pte_writes += entries;
@@ -163,12 +162,12 @@ int fake_pt_write(struct fake_pagetable *pt, const struct fake_pte *pte)
 
 int fake_pt_clear(struct fake_pagetable *pt, uint64_t va, uint64_t size)
 {
-    struct extent *spare = malloc(sizeof(*spare));
+    struct extent *spare = fake_calloc(sizeof(*spare));
 
     if (spare == NULL)
         return -ENOMEM;
     carve(pt, va, va + size, &spare);
-    free(spare);
+    fake_free(spare);
     return 0;
 }
 
@@ -188,7 +187,7 @@ void fake_pt_free(struct fake_pagetable *pt)
         struct extent *e = extent_of(pt->extents.root);
 
         fake_tree_remove(&pt->extents, &e->node);
-        free(e);
+        fake_free(e);
     }
 }
 
@@ -226,7 +225,7 @@ void fake_tlb_fill(struct fake_tlb *tlb, const struct fake_pte *pte, uint64_t va
 
     if (tlb->entries.count >= TLB_LIMIT)
         fake_tlb_flush(tlb);
-    page = malloc(sizeof(*page));
+    page = fake_calloc(sizeof(*page));
     if (page == NULL)
         return;
     *page = *pte;
@@ -234,7 +233,7 @@ void fake_tlb_fill(struct fake_tlb *tlb, const struct fake_pte *pte, uint64_t va
     page->va = start;
     page->size = size;
     if (fake_map_put(&tlb->entries, tlb_key(va, order), page) != 0)
-        free(page);
+        fake_free(page);
     else
         tlb->per_order[order]++;
 }
@@ -252,7 +251,7 @@ void fake_tlb_move(struct fake_tlb *tlb, uint32_t mem, uint32_t generation)
 void fake_tlb_flush(struct fake_tlb *tlb)
 {
     for (uint64_t i = 0; i < tlb->entries.capacity; i++)
-        free(tlb->entries.slots[i].value);
+        fake_free(tlb->entries.slots[i].value);
     *tlb = (struct fake_tlb){.entries = tlb->entries};
     fake_map_clear(&tlb->entries);
 }

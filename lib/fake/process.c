@@ -15,19 +15,54 @@
 
 struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
 {
-    struct fake_process *p = calloc(1, sizeof(*p));
+    struct fake_arena *arena = fake_arena_new();
+    pthread_mutexattr_t attr;
+    struct fake_process *p;
 
-    if (p == NULL)
+    if (arena == NULL)
         return NULL;
+    fake_arena_enter(arena);
+    p = fake_calloc(sizeof(*p));
+    fake_arena_enter(NULL);
+    p->arena = arena;
     p->pid = getpid();
     p->slot = slot;
     p->now.pid = p->pid;
-    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&p->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
     return p;
+}
+
+void fake_process_lock(struct fake_process *p)
+{
+    /* A child that was killed at work may have left a change half done, as a kernel never would. */
+    if (pthread_mutex_lock(&p->lock) == EOWNERDEAD)
+        pthread_mutex_consistent(&p->lock);
+    fake_arena_enter(p->arena);
+}
+
+void fake_process_unlock(struct fake_process *p)
+{
+    fake_arena_enter(NULL);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void fake_process_forget(struct fake_process *p)
+{
+    while (p != NULL) {
+        struct fake_process *parent = p->inherited;
+
+        fake_arena_unmap(p->arena);
+        p = parent;
+    }
 }
 
 void fake_process_destroy(struct fake *fake, struct fake_process *p)
 {
+    fake_process_lock(p);
     fake_process_deed(p, FAKE_DEED_EXIT);
     fake_queues_destroy(fake, p);
     fake_events_destroy(fake, p->events);
@@ -42,8 +77,9 @@ void fake_process_destroy(struct fake *fake, struct fake_process *p)
     fake_map_clear(&p->files_by_ino);
     fake_map_clear(&p->mems);
     fake_map_clear(&p->bo_maps);
-    pthread_mutex_destroy(&p->lock);
-    free(p);
+    p->ended = true;
+    fake_process_unlock(p);
+    fake_process_forget(p);
 }
 
 void fake_process_deed(struct fake_process *p, enum fake_deed deed)
@@ -91,7 +127,8 @@ void fake_process_exit(struct fake *fake)
     if (p->pid != getpid() || atomic_exchange(&fake->ended, true))
         return;
     /* Whoever holds the lock finishes first. */
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
+    p->ended = true;
     fake_machine_abandon(&fake->machine, p->slot);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
 }

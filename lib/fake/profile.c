@@ -2,7 +2,6 @@
 #include "fake/profile.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,7 +365,6 @@ static int split_count(const char *machine, char *name, size_t size, uint32_t *c
 
 int fake_profile_load(const char *machine, const char *kernel, struct fake_profile **out)
 {
-    static atomic_uint_fast64_t serial;
     struct fake_machine_file *file = malloc(sizeof(*file));
     struct fake_profile *p = calloc(1, sizeof(*p));
     char name[256];
@@ -394,7 +392,6 @@ out:
         fake_profile_free(p);
         return err;
     }
-    p->serial = atomic_fetch_add(&serial, 1) + 1;
     *out = p;
     return 0;
 }

@@ -157,7 +157,6 @@ struct fake_kernel {
 };
 
 struct fake_profile {
-    uint64_t serial;       /* of this process, from 1; never used again */
     char machine_name[32]; /* without the count */
     uint32_t kfd_node;     /* enum fake_presence of /dev/kfd */
     uint32_t cpu_count, gpu_count;
@@ -165,6 +164,9 @@ struct fake_profile {
     struct fake_gpu gpus[FAKE_MAX_GPUS];
     uint32_t link_count;
     struct fake_link *links; /* sorted by node_from, then peer */
+    /* Where in links a node's begin; those to peers behind the others. */
+    uint32_t link_start[FAKE_MAX_CPUS + FAKE_MAX_GPUS + 1],
+        peer_start[FAKE_MAX_CPUS + FAKE_MAX_GPUS];
     struct fake_kernel kernel;
 };
 

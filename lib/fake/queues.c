@@ -2,7 +2,6 @@
 #include "fake/queues.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fake/handle.h"
@@ -54,7 +53,7 @@ struct fake_queues {
 static struct fake_queues *queues_of(struct fake_process *p)
 {
     if (p->queues == NULL)
-        p->queues = calloc(1, sizeof(*p->queues));
+        p->queues = fake_calloc(sizeof(*p->queues));
     return p->queues;
 }
 
@@ -253,9 +252,9 @@ int fake_kfd_create_queue(struct fake_call *call, void *arg)
     if (a->queue_type == QUEUE_SDMA_BY_ENGINE &&
         a->sdma_engine_id >= gpu->num_sdma_engines + gpu->num_sdma_xgmi_engines)
         return -EINVAL;
-    q = calloc(1, sizeof(*q));
+    q = fake_calloc(sizeof(*q));
     if (q == NULL || queues_of(p) == NULL) {
-        free(q);
+        fake_free(q);
         return -ENOMEM;
     }
     q->gpu = (uint32_t)g;
@@ -275,7 +274,7 @@ int fake_kfd_create_queue(struct fake_call *call, void *arg)
     }
     if (err != 0) {
         release(fake, p, q);
-        free(q);
+        fake_free(q);
         return err;
     }
     a->queue_id = q->id;
@@ -298,7 +297,7 @@ int fake_kfd_destroy_queue(struct fake_call *call, void *arg)
     fake_ids_take(&p->queues->ids, q->id);
     fake_machine_queue_remove(&call->fake->machine, p->slot, q->id);
     release(call->fake, p, q);
-    free(q);
+    fake_free(q);
     return 0;
 }
 
@@ -445,9 +444,9 @@ void fake_queues_destroy(struct fake *fake, struct fake_process *p)
             continue;
         fake_machine_queue_remove(&fake->machine, p->slot, q->id);
         release(fake, p, q);
-        free(q);
+        fake_free(q);
     }
     fake_ids_clear(&p->queues->ids);
-    free(p->queues);
+    fake_free(p->queues);
     p->queues = NULL;
 }

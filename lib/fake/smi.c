@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,7 +43,7 @@ static void sweep(struct fake_process *p)
         }
         *link = s->next;
         close(s->fd);
-        free(s);
+        fake_free(s);
     }
 }
 
@@ -57,12 +56,12 @@ int fake_kfd_smi_events(struct fake_call *call, void *arg)
     if (gpu < 0)
         return -EINVAL;
     sweep(call->process);
-    s = calloc(1, sizeof(*s));
+    s = fake_calloc(sizeof(*s));
     if (s == NULL)
         return -ENOMEM;
     /* Messages keep their borders, so that a reader gets whole lines. */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-        free(s);
+        fake_free(s);
         return -errno;
     }
     /* The program's end survives exec, as the kernel's file does. */
@@ -97,6 +96,6 @@ void fake_smi_destroy(struct fake_process *p)
 
         p->smi = s->next;
         close(s->fd);
-        free(s);
+        fake_free(s);
     }
 }

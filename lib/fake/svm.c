@@ -2,7 +2,6 @@
 #include "fake/svm.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "fake/vm.h"
@@ -79,7 +78,7 @@ bool fake_svm_always_mapped(const struct fake_process *p, uint32_t gpu, uint64_t
 static struct range *add(struct fake_process *p, uint64_t start, uint64_t end,
                          const struct attributes *attrs)
 {
-    struct range *r = malloc(sizeof(*r));
+    struct range *r = fake_calloc(sizeof(*r));
 
     if (r == NULL)
         return NULL;
@@ -207,7 +206,7 @@ static int set(struct fake_call *call, const struct kfd_ioctl_svm_args *a)
     if (meets_buffer(call->fake, p, a->start_addr, a->size))
         return -EADDRINUSE;
     if (p->svm == NULL)
-        p->svm = calloc(1, sizeof(*p->svm));
+        p->svm = fake_calloc(sizeof(*p->svm));
     if (p->svm == NULL)
         return -ENOMEM;
     /* Borders and new ranges first: what fails later would leave half of it changed. */
@@ -335,7 +334,7 @@ void fake_svm_forget(struct fake_process *p, uint64_t addr, uint64_t size)
     split(p, addr + size);
     while ((r = first_behind(p, addr)) != NULL && r->node.key >= addr && r->end <= addr + size) {
         fake_tree_remove(&p->svm->ranges, &r->node);
-        free(r);
+        fake_free(r);
     }
 }
 
@@ -357,8 +356,8 @@ void fake_svm_destroy(struct fake_process *p)
         struct range *r = of_node(p->svm->ranges.root);
 
         fake_tree_remove(&p->svm->ranges, &r->node);
-        free(r);
+        fake_free(r);
     }
-    free(p->svm);
+    fake_free(p->svm);
     p->svm = NULL;
 }

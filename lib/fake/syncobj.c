@@ -2,7 +2,6 @@
 #include "fake/syncobj.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "fake/usercopy.h"
@@ -27,13 +26,13 @@ int fake_drm_syncobj_create(struct fake_call *call, void *arg)
 
     if ((a->flags & ~(uint32_t)DRM_SYNCOBJ_CREATE_SIGNALED) != 0)
         return -EINVAL;
-    obj = calloc(1, sizeof(*obj));
+    obj = fake_calloc(sizeof(*obj));
     if (obj == NULL)
         return -ENOMEM;
     obj->has_fence = (a->flags & DRM_SYNCOBJ_CREATE_SIGNALED) != 0;
     err = fake_ids_add(&call->file->syncobj, obj, &a->handle);
     if (err != 0)
-        free(obj);
+        fake_free(obj);
     return err;
 }
 
@@ -45,7 +44,7 @@ int fake_drm_syncobj_destroy(struct fake_call *call, void *arg)
     if (a->pad != 0 || obj == NULL)
         return -EINVAL;
     fake_ids_take(&call->file->syncobj, a->handle);
-    free(obj);
+    fake_free(obj);
     return 0;
 }
 
@@ -72,7 +71,7 @@ void fake_syncobj_settle(struct fake_file *file)
 void fake_syncobj_destroy_all(struct fake_file *file)
 {
     for (uint32_t i = 1; i < file->syncobj.top; i++)
-        free(fake_syncobj_get(file, i));
+        fake_free(fake_syncobj_get(file, i));
     fake_ids_clear(&file->syncobj);
 }
 
@@ -124,10 +123,10 @@ static int wait_for(struct fake_call *call, struct wait *w, int64_t deadline)
     for (;;) {
         int err;
 
-        pthread_mutex_lock(&call->process->lock);
+        fake_process_lock(call->process);
         fake_syncobj_settle(call->file);
         err = look(call->file, w);
-        pthread_mutex_unlock(&call->process->lock);
+        fake_process_unlock(call->process);
         if (err != -EAGAIN)
             return err;
         if (now_ns() >= deadline)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "fake/file.h"
@@ -18,6 +20,8 @@
 
 #define SYSFS_PAGE 4096u
 #define PRIMARY_MINORS 128u
+/* A number that no host gives to a user. */
+#define RENDER_GROUP 0x7ffffffeu
 
 struct sys {
     struct kfd_sys base;
@@ -55,21 +59,30 @@ static int open_node(struct fake *fake, enum fake_file_kind kind, uint32_t gpu, 
     return fd;
 }
 
-static int open_dri(struct fake *fake, const char *path, int flags)
+/* The GPU of a node in /dev/dri, and which of its two nodes it is; -ENOENT. */
+static int dri_gpu(const struct fake *fake, const char *path, enum fake_file_kind *kind)
 {
-    enum fake_file_kind kind = FAKE_FILE_RENDER;
     unsigned int minor;
     int gpu, end = 0;
 
+    *kind = FAKE_FILE_RENDER;
     if (sscanf(path, "/dev/dri/renderD%u%n", &minor, &end) != 1 || path[end] != '\0') {
         if (sscanf(path, "/dev/dri/card%u%n", &minor, &end) != 1 || path[end] != '\0')
             return -ENOENT;
-        kind = FAKE_FILE_PRIMARY;
+        *kind = FAKE_FILE_PRIMARY;
         minor += PRIMARY_MINORS;
     }
     gpu = fake_profile_gpu_by_minor(fake->profile, minor);
+    return gpu < 0 ? -ENOENT : gpu;
+}
+
+static int open_dri(struct fake *fake, const char *path, int flags)
+{
+    enum fake_file_kind kind;
+    int gpu = dri_gpu(fake, path, &kind);
+
     if (gpu < 0)
-        return -ENOENT;
+        return gpu;
     if (check_presence(fake->profile->gpus[gpu].render_node) != 0)
         return check_presence(fake->profile->gpus[gpu].render_node);
     if (fake->profile->gpus[gpu].hidden)
@@ -134,7 +147,7 @@ static int sys_close(struct kfd_sys *base, int fd)
     struct fake *fake = fake_of(base);
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
-    struct fake_process *p;
+    struct fake_process *p, *owner;
     int saved = errno, probe = -1, err, ret;
 
     p = fake_process_get(fake, &err);
@@ -143,13 +156,12 @@ static int sys_close(struct kfd_sys *base, int fd)
         return keep(saved, ret);
     }
     fake_log_close(fake, p, fd);
-    pthread_mutex_lock(&p->lock);
-    if (fake_fd_look(fake, p, fd, &file, &kind) == FAKE_FD_FILE)
+    if (fake_fd_lock(fake, p, fd, &owner, &file, &kind) == FAKE_FD_FILE)
         probe = fake_file_probe(fake, file);
     ret = close(fd) == 0 ? 0 : -errno;
     if (file != NULL)
-        fake_file_closed(fake, p, file, probe);
-    pthread_mutex_unlock(&p->lock);
+        fake_file_closed(fake, owner, file, probe);
+    fake_process_unlock(owner);
     return keep(saved, ret);
 }
 
@@ -242,25 +254,73 @@ static int sys_list(struct kfd_sys *base, const char *path,
     return keep(errno, fake_sysfs_list(fake->profile, path, each, arg));
 }
 
+/* Nodes as udev leaves them; one that may not be opened belongs to a group of its own. */
+static int stat_node(uint32_t presence, uint32_t major, uint32_t minor, struct kfd_sys_stat *out)
+{
+    if (presence == FAKE_MISSING)
+        return -ENOENT;
+    *out = (struct kfd_sys_stat){.mode = S_IFCHR | (presence == FAKE_DENIED ? 0660 : 0666),
+                                 .gid = RENDER_GROUP,
+                                 .device_major = major,
+                                 .device_minor = minor};
+    return 0;
+}
+
+static int stat_real(const char *path, struct kfd_sys_stat *out)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return -errno;
+    *out = (struct kfd_sys_stat){.mode = st.st_mode,
+                                 .uid = st.st_uid,
+                                 .gid = st.st_gid,
+                                 .device_major = major(st.st_rdev),
+                                 .device_minor = minor(st.st_rdev)};
+    return 0;
+}
+
+static int stat_path(struct fake *fake, const char *path, struct kfd_sys_stat *out)
+{
+    enum fake_file_kind kind;
+    int gpu;
+
+    if (strcmp(path, "/dev/kfd") == 0)
+        return stat_node(fake->profile->kfd_node, FAKE_KFD_MAJOR, 0, out);
+    if (strncmp(path, "/dev/dri/", 9) != 0)
+        return stat_real(path, out);
+    gpu = dri_gpu(fake, path, &kind);
+    if (gpu < 0)
+        return gpu;
+    return stat_node(fake->profile->gpus[gpu].render_node, FAKE_DRM_MAJOR,
+                     fake->profile->gpus[gpu].render_minor -
+                         (kind == FAKE_FILE_PRIMARY ? PRIMARY_MINORS : 0),
+                     out);
+}
+
+static int sys_stat_path(struct kfd_sys *base, const char *path, struct kfd_sys_stat *out)
+{
+    return keep(errno, stat_path(fake_of(base), path, out));
+}
+
 static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t size)
 {
     struct fake *fake = fake_of(base);
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
-    struct fake_process *p;
+    struct fake_process *p, *owner;
     int err;
 
     p = fake_process_get(fake, &err);
     if (p == NULL)
         return err;
-    pthread_mutex_lock(&p->lock);
-    if (fake_fd_look(fake, p, drm_fd, &file, &kind) != FAKE_FD_FILE || file->vm == NULL)
+    if (fake_fd_lock(fake, p, drm_fd, &owner, &file, &kind) != FAKE_FD_FILE || file->vm == NULL)
         err = -EBADF;
     else if (fake->profile->gpus[file->gpu].product[0] == '\0')
         err = -ENOENT;
     else
         err = snprintf(buf, size, "%s", fake->profile->gpus[file->gpu].product) < 0 ? -EIO : 0;
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(owner);
     return err;
 }
 
@@ -280,6 +340,7 @@ static const struct kfd_sys_ops ops = {
     .advise_pages = sys_advise,
     .read_file = sys_read,
     .list_dir = sys_list,
+    .stat_path = sys_stat_path,
     .product_name = sys_product_name,
     .state = sys_state,
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #define PATH_BYTES FAKE_SYSFS_PATH
 #define NAME_BYTES 64u
 #define MAX_ARGS 4u
-#define KNOWN_NAMES 1024u
+#define MAX_ENTRIES 256u
 #define MAX_LINKS 8u
 #define PAGE_BYTES 4096u
 
@@ -38,7 +39,77 @@ static const struct fake_sysfs_row *row_at(size_t i)
     return i < fake_device_row_count ? &fake_device_rows[i] : NULL;
 }
 
-/* Tries every i for one that gives a '#' the name in [at, at + len). */
+/* The rows' patterns as a tree of components, made once. */
+struct entry {
+    const char *name; /* "#" stands for the names its row gives */
+    size_t len;
+    const struct fake_sysfs_row *row; /* NULL: a folder of the host's */
+    struct entry *child, *next;       /* in the rows' order */
+};
+
+static struct entry top;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static struct entry *entry_add(struct entry *parent, const char *name, size_t len)
+{
+    static struct entry pool[MAX_ENTRIES];
+    static size_t used;
+    struct entry **link = &parent->child, *e;
+
+    while (*link != NULL)
+        link = &(*link)->next;
+    if (used == MAX_ENTRIES)
+        return NULL;
+    e = &pool[used++];
+    *e = (struct entry){.name = name, .len = len};
+    *link = e;
+    return e;
+}
+
+static struct entry *entry_find(const struct entry *parent, const char *name, size_t len)
+{
+    struct entry *e = parent->child;
+
+    while (e != NULL && (e->len != len || memcmp(e->name, name, len) != 0))
+        e = e->next;
+    return e;
+}
+
+/* Two rows may give names for the same '#': each has an entry, and only the first what is below. */
+static void make_tree(void)
+{
+    const struct fake_sysfs_row *row;
+
+    for (size_t i = 0; (row = row_at(i)) != NULL; i++) {
+        const char *at = row->pattern;
+        struct entry *e = &top;
+
+        while (e != NULL && *at == '/') {
+            size_t n = strcspn(++at, "/");
+            struct entry *below = entry_find(e, at, n);
+
+            if (below == NULL || (at[n] == '\0' && below->row != NULL))
+                below = entry_add(e, at, n);
+            e = below;
+            at += n;
+        }
+        if (e != NULL)
+            e->row = row;
+    }
+}
+
+static const struct entry *tree(void)
+{
+    pthread_once(&once, make_tree);
+    return &top;
+}
+
+static bool is_names(const struct entry *e)
+{
+    return e->name[0] == '#';
+}
+
+/* Tries every i for one that gives an entry the name in [at, at + len). */
 static bool search_name(const struct fake_profile *p, const struct fake_sysfs_row *row,
                         uint32_t *args, unsigned int n, const char *at, size_t len)
 {
@@ -63,92 +134,18 @@ static bool search_name(const struct fake_profile *p, const struct fake_sysfs_ro
     return false;
 }
 
-/* An answer of search_name. Whoever reads a tree asks the same few questions for every file of it,
- * and each asks for all names of a folder. */
-struct known_name {
-    uint64_t profile; /* its serial */
-    const struct fake_sysfs_row *row;
-    uint32_t args[MAX_ARGS], n, index;
-    bool found;
-    char name[NAME_BYTES];
-};
-
-static bool match_name(const struct fake_profile *p, const struct fake_sysfs_row *row,
-                       uint32_t *args, unsigned int n, const char *at, size_t len)
+/* The entry that a component names, or NULL; args and n go on behind a '#'. */
+static const struct entry *descend(const struct fake_profile *p, const struct entry *parent,
+                                   const char *at, size_t len, uint32_t *args, unsigned int *n)
 {
-    static _Thread_local struct known_name known[KNOWN_NAMES];
-    uint64_t hash = (uintptr_t)row ^ p->serial << 20;
-    struct known_name *k;
-
-    if (len >= NAME_BYTES)
-        return false;
-    if (p->serial == 0) /* not from fake_profile_load */
-        return search_name(p, row, args, n, at, len);
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char)at[i]) * 0x100000001b3ull;
-    for (unsigned int i = 0; i < n; i++)
-        hash = (hash ^ args[i]) * 0x100000001b3ull;
-    k = &known[(hash >> 24) % KNOWN_NAMES];
-    if (k->profile != p->serial || k->row != row || k->n != n || k->name[len] != '\0' ||
-        memcmp(k->name, at, len) != 0 || memcmp(k->args, args, n * sizeof(args[0])) != 0) {
-        *k = (struct known_name){.profile = p->serial, .row = row, .n = n};
-        memcpy(k->args, args, n * sizeof(args[0]));
-        memcpy(k->name, at, len);
-        k->found = search_name(p, row, args, n, at, len);
-        k->index = k->found ? args[n] : 0;
-    }
-    if (k->found)
-        args[n] = k->index;
-    return k->found;
-}
-
-/* The row that names the folder a '#' stands in: the one whose pattern ends right there. */
-static const struct fake_sysfs_row *naming_row(const struct fake_sysfs_row *row, size_t len)
-{
-    const struct fake_sysfs_row *r;
-
-    if (row->pattern[len] == '\0')
-        return row;
-    for (size_t i = 0; (r = row_at(i)) != NULL; i++) {
-        if (strlen(r->pattern) == len && memcmp(r->pattern, row->pattern, len) == 0)
-            return r;
-    }
-    return NULL;
-}
-
-/* Matches path with the first `len` bytes of a row's pattern. */
-static bool match(const struct fake_profile *p, const struct fake_sysfs_row *row, size_t len,
-                  const char *path, uint32_t *args)
-{
-    const char *pattern = row->pattern, *end = pattern + len;
-    unsigned int n = 0;
-
-    while (pattern < end) {
-        if (*pattern != '#') {
-            if (*pattern++ != *path++)
-                return false;
-            continue;
+    for (const struct entry *e = parent->child; e != NULL; e = e->next) {
+        if (!is_names(e)) {
+            if (e->len == len && memcmp(e->name, at, len) == 0)
+                return e;
+        } else if (e->row != NULL && *n < MAX_ARGS && search_name(p, e->row, args, *n, at, len)) {
+            ++*n;
+            return e;
         }
-        const struct fake_sysfs_row *names = naming_row(row, (size_t)(pattern + 1 - row->pattern));
-        size_t size = strcspn(path, "/");
-
-        if (size == 0 || n == MAX_ARGS || !match_name(p, names, args, n, path, size))
-            return false;
-        n++;
-        pattern++;
-        path += size;
-    }
-    return *path == '\0';
-}
-
-static const struct fake_sysfs_row *find_exact(const struct fake_profile *p, const char *path,
-                                               uint32_t *args)
-{
-    const struct fake_sysfs_row *row;
-
-    for (size_t i = 0; (row = row_at(i)) != NULL; i++) {
-        if (match(p, row, strlen(row->pattern), path, args))
-            return row;
     }
     return NULL;
 }
@@ -181,47 +178,50 @@ int fake_sysfs_normalise(const char *path, char *out)
     return 0;
 }
 
-/*
- * Follows the links of every component but, unless follow_last, the last. A ".." behind a link is
- * resolved by name before the link is; nothing in this tree is reached that way.
- */
-static int resolve(const struct fake_profile *p, const char *path, bool follow_last, char *out)
+/* Replaces the link at [0, end) of path by what it leads to. */
+static int follow(const struct fake_profile *p, const struct fake_sysfs_row *row,
+                  const uint32_t *args, char *path, size_t end)
 {
     char next[PATH_BYTES];
+    struct fake_text text = {next, sizeof(next), 0};
 
-    if (fake_sysfs_normalise(path, out) != 0)
-        return -ENOENT;
-    for (unsigned int links = 0; links < MAX_LINKS; links++) {
-        bool again = false;
-
-        for (size_t at = 1; out[at - 1] != '\0' && !again; at++) {
-            const struct fake_sysfs_row *row;
-            struct fake_text text = {next, sizeof(next), 0};
-            uint32_t args[MAX_ARGS];
-            char last = out[at];
-
-            if (last != '/' && !(last == '\0' && follow_last))
-                continue;
-            out[at] = '\0';
-            row = find_exact(p, out, args);
-            out[at] = last;
-            if (row == NULL || row->target == NULL)
-                continue;
-            row->target(p, args, &text);
-            fake_text_add(&text, "%s", out + at);
-            again = true;
-        }
-        if (!again)
-            return 0;
-        strcpy(out, next);
-    }
-    return -ELOOP;
+    row->target(p, args, &text);
+    fake_text_add(&text, "%s", path + end);
+    if (text.len + 1 >= sizeof(next))
+        return -ENAMETOOLONG;
+    memcpy(path, next, text.len + 1);
+    return 0;
 }
 
-static const struct fake_sysfs_row *find(const struct fake_profile *p, const char *path,
-                                         bool follow_last, char *real, uint32_t *args)
+/*
+ * Looks path up, following the links of every component but, unless follow_last, the last; real is
+ * where it led. A ".." behind a link is resolved by name before the link is; nothing in this tree
+ * is reached that way.
+ */
+static const struct entry *find(const struct fake_profile *p, const char *path, bool follow_last,
+                                char *real, uint32_t *args)
 {
-    return resolve(p, path, follow_last, real) == 0 ? find_exact(p, real, args) : NULL;
+    const struct entry *e = tree();
+    unsigned int links = 0, n = 0;
+    size_t at = 0;
+
+    if (fake_sysfs_normalise(path, real) != 0)
+        return NULL;
+    while (e != NULL && real[at] == '/') {
+        size_t len = strcspn(real + at + 1, "/"), end = at + 1 + len;
+
+        e = descend(p, e, real + at + 1, len, args, &n);
+        at = end;
+        if (e == NULL || e->row == NULL || e->row->target == NULL ||
+            (real[end] == '\0' && !follow_last))
+            continue;
+        if (links++ == MAX_LINKS || follow(p, e->row, args, real, end) != 0)
+            return NULL;
+        e = tree();
+        at = 0;
+        n = 0;
+    }
+    return e != NULL && e->row != NULL ? e : NULL;
 }
 
 bool fake_sysfs_owns(const struct fake_profile *p, const char *path)
@@ -229,7 +229,10 @@ bool fake_sysfs_owns(const struct fake_profile *p, const char *path)
     static const char *const roots[] = {
         "/sys/class/kfd",     "/sys/class/drm", "/sys/devices/virtual/kfd",
         "/sys/module/amdgpu", "/dev/dri",       "/dev/kfd"};
+    const struct entry *e = tree();
+    uint32_t args[MAX_ARGS];
     char real[PATH_BYTES];
+    unsigned int n = 0;
 
     if (fake_sysfs_normalise(path, real) != 0)
         return false;
@@ -240,14 +243,13 @@ bool fake_sysfs_owns(const struct fake_profile *p, const char *path)
             return true;
     }
     /* Anything below a folder or link of ours in a folder of the host's. */
-    for (size_t at = strlen(real); at > 1; at--) {
-        uint32_t args[MAX_ARGS];
+    for (size_t at = 0; e != NULL && real[at] == '/';) {
+        size_t len = strcspn(real + at + 1, "/");
 
-        if (real[at] != '/' && real[at] != '\0')
-            continue;
-        real[at] = '\0';
-        if (find_exact(p, real, args) != NULL)
+        e = descend(p, e, real + at + 1, len, args, &n);
+        if (e != NULL && e->row != NULL)
             return true;
+        at += 1 + len;
     }
     return false;
 }
@@ -256,29 +258,29 @@ enum fake_sysfs_kind fake_sysfs_lookup(const struct fake_profile *p, const char 
 {
     uint32_t args[MAX_ARGS];
     char real[PATH_BYTES];
-    const struct fake_sysfs_row *row = find(p, path, false, real, args);
+    const struct entry *e = find(p, path, false, real, args);
 
-    if (row == NULL)
+    if (e == NULL)
         return FAKE_SYSFS_NONE;
-    return row->print != NULL    ? FAKE_SYSFS_FILE
-           : row->target != NULL ? FAKE_SYSFS_LINK
-                                 : FAKE_SYSFS_DIR;
+    return e->row->print != NULL    ? FAKE_SYSFS_FILE
+           : e->row->target != NULL ? FAKE_SYSFS_LINK
+                                    : FAKE_SYSFS_DIR;
 }
 
 int fake_sysfs_read(const struct fake_profile *p, const char *path, char *buf, size_t size)
 {
     uint32_t args[MAX_ARGS];
     char real[PATH_BYTES], page[PAGE_BYTES];
-    const struct fake_sysfs_row *row = find(p, path, true, real, args);
+    const struct entry *e = find(p, path, true, real, args);
     struct fake_text text = {page, sizeof(page), 0};
     int err;
 
-    if (row == NULL)
+    if (e == NULL)
         return -ENOENT;
-    if (row->print == NULL)
+    if (e->row->print == NULL)
         return -EISDIR;
     page[0] = '\0';
-    err = row->print(p, args, &text);
+    err = e->row->print(p, args, &text);
     if (err != 0)
         return err;
     if (text.len >= size)
@@ -287,38 +289,27 @@ int fake_sysfs_read(const struct fake_profile *p, const char *path, char *buf, s
     return (int)text.len;
 }
 
-/* Is row's last component a child of the folder pattern that path matched? */
-static bool child_of(const struct fake_profile *p, const struct fake_sysfs_row *row,
-                     const char *path, uint32_t *args, const char **last)
-{
-    const char *slash = strrchr(row->pattern, '/');
-
-    *last = slash + 1;
-    return slash != row->pattern && match(p, row, (size_t)(slash - row->pattern), path, args);
-}
-
 int fake_sysfs_list(const struct fake_profile *p, const char *path,
                     int (*each)(void *arg, const char *name), void *arg)
 {
     uint32_t args[MAX_ARGS];
     char real[PATH_BYTES], name[NAME_BYTES];
-    const struct fake_sysfs_row *dir = find(p, path, true, real, args), *row;
+    const struct entry *dir = find(p, path, true, real, args);
     int err = 0;
 
     if (dir == NULL)
         return -ENOENT;
-    if (dir->print != NULL)
+    if (dir->row->print != NULL)
         return -ENOTDIR;
-    for (size_t i = 0; err == 0 && (row = row_at(i)) != NULL; i++) {
-        const char *last;
-
-        if (!child_of(p, row, real, args, &last))
+    for (const struct entry *e = dir->child; e != NULL && err == 0; e = e->next) {
+        if (e->row == NULL)
             continue;
-        if (*last != '#') {
-            err = each(arg, last);
+        if (!is_names(e)) {
+            snprintf(name, sizeof(name), "%.*s", (int)e->len, e->name);
+            err = each(arg, name);
             continue;
         }
-        for (uint32_t k = 0; err == 0 && row->name(p, args, k, name, sizeof(name)) == 0; k++)
+        for (uint32_t k = 0; err == 0 && e->row->name(p, args, k, name, sizeof(name)) == 0; k++)
             err = each(arg, name);
     }
     return err;
@@ -344,14 +335,14 @@ int fake_sysfs_readlink(const struct fake_profile *p, const char *path, char *bu
 {
     uint32_t args[MAX_ARGS];
     char real[PATH_BYTES], target[PATH_BYTES];
-    const struct fake_sysfs_row *row = find(p, path, false, real, args);
+    const struct entry *e = find(p, path, false, real, args);
     struct fake_text absolute = {target, sizeof(target), 0}, out = {buf, size, 0};
 
-    if (row == NULL)
+    if (e == NULL)
         return -ENOENT;
-    if (row->target == NULL)
+    if (e->row->target == NULL)
         return -EINVAL;
-    row->target(p, args, &absolute);
+    e->row->target(p, args, &absolute);
     relative(real, target, &out);
     return (int)out.len;
 }
@@ -403,46 +394,56 @@ static int write_entry(const struct fake_profile *p, const struct fake_sysfs_row
     return write_file(path, page, err == 0 ? text.len : 0, err == 0 ? 0444 : 0);
 }
 
-/* Writes every instance of a row, the pattern from `at` on being still to be filled in. */
-static int write_row(const struct fake_profile *p, const struct fake_sysfs_row *row, size_t at,
-                     uint32_t *args, unsigned int n, char *path, size_t root, size_t len)
+static int write_children(const struct fake_profile *p, const struct entry *dir, uint32_t *args,
+                          unsigned int n, char *path, size_t root, size_t len);
+
+/* The entry of that name, and what is below it. */
+static int write_named(const struct fake_profile *p, const struct entry *e, const char *name,
+                       size_t size, uint32_t *args, unsigned int n, char *path, size_t root,
+                       size_t len)
 {
-    while (row->pattern[at] != '\0' && row->pattern[at] != '#' && len + 1 < PATH_BYTES)
-        path[len++] = row->pattern[at++];
+    int err = 0;
+
+    if (len + size + 2 > PATH_BYTES)
+        return -ENAMETOOLONG;
+    path[len] = '/';
+    memcpy(path + len + 1, name, size);
+    len += size + 1;
     path[len] = '\0';
-    if (row->pattern[at] == '\0')
-        return write_entry(p, row, args, path, root);
-    const struct fake_sysfs_row *names = naming_row(row, at + 1);
+    if (e->row != NULL)
+        err = write_entry(p, e->row, args, path, root);
+    return err != 0 ? err : write_children(p, e, args, n, path, root, len);
+}
+
+static int write_children(const struct fake_profile *p, const struct entry *dir, uint32_t *args,
+                          unsigned int n, char *path, size_t root, size_t len)
+{
     char name[NAME_BYTES];
     int err = 0;
 
-    for (uint32_t i = 0; err == 0 && names->name(p, args, i, name, sizeof(name)) == 0; i++) {
-        if (len + strlen(name) + 1 >= PATH_BYTES)
-            return -ENAMETOOLONG;
-        strcpy(path + len, name);
-        args[n] = i;
-        err = write_row(p, row, at + 1, args, n + 1, path, root, len + strlen(name));
+    for (const struct entry *e = dir->child; e != NULL && err == 0; e = e->next) {
+        if (!is_names(e)) {
+            err = write_named(p, e, e->name, e->len, args, n, path, root, len);
+            continue;
+        }
+        for (uint32_t i = 0; err == 0 && e->row->name(p, args, i, name, sizeof(name)) == 0; i++) {
+            args[n] = i;
+            err = write_named(p, e, name, strlen(name), args, n + 1, path, root, len);
+        }
     }
     return err;
 }
 
 int fake_sysfs_write_tree(const struct fake_profile *p, const char *root)
 {
-    const struct fake_sysfs_row *row;
     char path[PATH_BYTES];
     uint32_t args[MAX_ARGS];
     size_t len = strlen(root);
 
     if (len >= PATH_BYTES / 2)
         return -ENAMETOOLONG;
-    strcpy(path, root);
-    for (size_t i = 0; (row = row_at(i)) != NULL; i++) {
-        int err = write_row(p, row, 0, args, 0, path, len, len);
-
-        if (err != 0)
-            return err;
-    }
-    return 0;
+    memcpy(path, root, len + 1);
+    return write_children(p, tree(), args, 0, path, len, len);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)

@@ -2,7 +2,8 @@
 #include "fake/table.h"
 
 #include <errno.h>
-#include <stdlib.h>
+
+#include "fake/arena.h"
 
 static uint64_t slot_of(const struct fake_map *map, uint64_t key)
 {
@@ -28,14 +29,14 @@ static int grow(struct fake_map *map)
 {
     struct fake_map bigger = {.capacity = map->capacity == 0 ? 16 : map->capacity * 2};
 
-    bigger.slots = calloc(bigger.capacity, sizeof(*bigger.slots));
+    bigger.slots = fake_calloc(bigger.capacity * sizeof(*bigger.slots));
     if (bigger.slots == NULL)
         return -ENOMEM;
     for (uint64_t i = 0; i < map->capacity; i++)
         if (map->slots[i].value != NULL)
             *find(&bigger, map->slots[i].key) = map->slots[i];
     bigger.count = map->count;
-    free(map->slots);
+    fake_free(map->slots);
     *map = bigger;
     return 0;
 }
@@ -85,7 +86,7 @@ void *fake_map_take(struct fake_map *map, uint64_t key)
 
 void fake_map_clear(struct fake_map *map)
 {
-    free(map->slots);
+    fake_free(map->slots);
     *map = (struct fake_map){0};
 }
 
@@ -111,13 +112,13 @@ static uint32_t pop_least(struct fake_ids *ids)
 static int ids_grow(struct fake_ids *ids)
 {
     uint32_t capacity = ids->capacity == 0 ? 16 : ids->capacity * 2;
-    void **slots = realloc(ids->slots, capacity * sizeof(*slots));
+    void **slots = fake_realloc(ids->slots, capacity * sizeof(*slots));
     uint32_t *heap;
 
     if (slots == NULL)
         return -ENOMEM;
     ids->slots = slots;
-    heap = realloc(ids->heap, capacity * sizeof(*heap));
+    heap = fake_realloc(ids->heap, capacity * sizeof(*heap));
     if (heap == NULL)
         return -ENOMEM;
     ids->heap = heap;
@@ -163,7 +164,7 @@ void *fake_ids_take(struct fake_ids *ids, uint32_t id)
 
 void fake_ids_clear(struct fake_ids *ids)
 {
-    free(ids->slots);
-    free(ids->heap);
+    fake_free(ids->slots);
+    fake_free(ids->heap);
     *ids = (struct fake_ids){0};
 }

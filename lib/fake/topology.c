@@ -87,26 +87,19 @@ static uint32_t cache_count(const struct fake_profile *p, uint32_t node)
     return sum;
 }
 
+static uint32_t link_count(const struct fake_profile *p, uint32_t node, bool peer)
+{
+    return peer ? p->link_start[node + 1] - p->peer_start[node]
+                : p->peer_start[node] - p->link_start[node];
+}
+
 /* The i-th link entry of a node, or NULL. */
 static const struct fake_link *link_at(const struct fake_profile *p, uint32_t node, bool peer,
                                        uint32_t i)
 {
-    for (uint32_t k = 0; k < p->link_count; k++) {
-        const struct fake_link *l = &p->links[k];
-
-        if (l->node_from == node && l->peer == peer && i-- == 0)
-            return l;
-    }
-    return NULL;
-}
-
-static uint32_t link_count(const struct fake_profile *p, uint32_t node, bool peer)
-{
-    uint32_t n = 0;
-
-    for (uint32_t k = 0; k < p->link_count; k++)
-        n += p->links[k].node_from == node && p->links[k].peer == peer;
-    return n;
+    if (i >= link_count(p, node, peer))
+        return NULL;
+    return &p->links[(peer ? p->peer_start[node] : p->link_start[node]) + i];
 }
 
 static int number_below(uint32_t count, uint32_t i, char *buf, size_t size)

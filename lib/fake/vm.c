@@ -2,7 +2,6 @@
 #include "fake/vm.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static struct fake_mapping *mapping_of(struct fake_node *node)
 {
@@ -83,7 +82,7 @@ static int reserve(struct fake_vm *vm, uint64_t addr, uint64_t size)
 
     if (first_in(vm, addr, addr + size) != NULL)
         return -EINVAL;
-    m = calloc(1, sizeof(*m));
+    m = fake_calloc(sizeof(*m));
     if (m == NULL)
         return -ENOMEM;
     m->node.key = addr;
@@ -92,17 +91,17 @@ static int reserve(struct fake_vm *vm, uint64_t addr, uint64_t size)
     return 0;
 }
 
-struct fake_vm *fake_vm_create(struct fake *fake, const struct fake_process *p, uint32_t gpu)
+struct fake_vm *fake_vm_create(struct fake *fake, struct fake_process *p, uint32_t gpu)
 {
     const struct fake_gpu *g = &fake->profile->gpus[gpu];
-    struct fake_vm *vm = calloc(1, sizeof(*vm));
+    struct fake_vm *vm = fake_calloc(sizeof(*vm));
 
     if (vm == NULL)
         return NULL;
     vm->gpu = gpu;
     vm->now = &p->now;
     vm->end = fake_gpu_gfx_major(g) >= 9 ? 1ull << 48 : 1ull << g->va_bits;
-    vm->pt.cost = &fake->cost[gpu];
+    vm->pt.cost = &p->cost[gpu];
     vm->by_engine = !fake_gpu_large_bar(g);
     vm->pt.lose_rest = (fake->flags & FAKE_QUIRK_T5) != 0 && fake_gpu_gfx_major(g) >= 9;
     vm->prt.vm = vm;
@@ -139,25 +138,25 @@ void fake_vm_destroy(struct fake *fake, struct fake_process *p, struct fake_vm *
             continue;
         drop_mappings(va);
         fake_bo_put(fake, p, va->bo);
-        free(va);
+        fake_free(va);
     }
     drop_mappings(&vm->prt);
     while (vm->freed != NULL) {
         struct fake_mapping *m = vm->freed;
 
         vm->freed = m->next;
-        free(m);
+        fake_free(m);
     }
     while (vm->mappings.root != NULL) {
         struct fake_mapping *m = mapping_of(vm->mappings.root);
 
         fake_tree_remove(&vm->mappings, &m->node);
-        free(m);
+        fake_free(m);
     }
     fake_pt_free(&vm->pt);
     fake_tlb_flush(&vm->tlb);
     fake_map_clear(&vm->vas);
-    free(vm);
+    fake_free(vm);
 }
 
 struct fake_va *fake_vm_find(const struct fake_vm *vm, const struct fake_bo *bo)
@@ -170,13 +169,13 @@ int fake_vm_attach(struct fake_vm *vm, struct fake_bo *bo, struct fake_va **out)
     struct fake_va *va = fake_vm_find(vm, bo);
 
     if (va == NULL) {
-        va = calloc(1, sizeof(*va));
+        va = fake_calloc(sizeof(*va));
         if (va == NULL)
             return -ENOMEM;
         va->vm = vm;
         va->bo = bo;
         if (fake_map_put(&vm->vas, (uintptr_t)bo, va) != 0) {
-            free(va);
+            fake_free(va);
             return -ENOMEM;
         }
         fake_bo_get(bo);
@@ -195,7 +194,7 @@ void fake_vm_detach(struct fake *fake, struct fake_process *p, struct fake_va *v
     fake_vm_clear_freed(va->vm);
     fake_map_take(&va->vm->vas, (uintptr_t)va->bo);
     fake_bo_put(fake, p, va->bo);
-    free(va);
+    fake_free(va);
 }
 
 static int check(const struct fake_vm *vm, uint64_t addr, uint64_t offset, uint64_t size,
@@ -218,7 +217,7 @@ static uint64_t bo_limit(const struct fake_va *va)
 static struct fake_mapping *mapping_new(uint64_t addr, uint64_t offset, uint64_t size,
                                         uint32_t flags)
 {
-    struct fake_mapping *m = calloc(1, sizeof(*m));
+    struct fake_mapping *m = fake_calloc(sizeof(*m));
 
     if (m == NULL)
         return NULL;
@@ -332,7 +331,7 @@ static void free_list(struct fake_mapping *m)
     while (m != NULL) {
         struct fake_mapping *next = m->next;
 
-        free(m);
+        fake_free(m);
         m = next;
     }
 }
@@ -340,11 +339,11 @@ static void free_list(struct fake_mapping *m)
 /* The rests of mappings that are cut: two nodes at most, taken first. */
 static struct fake_mapping *two_spares(void)
 {
-    struct fake_mapping *a = calloc(1, sizeof(*a)), *b = calloc(1, sizeof(*b));
+    struct fake_mapping *a = fake_calloc(sizeof(*a)), *b = fake_calloc(sizeof(*b));
 
     if (a == NULL || b == NULL) {
-        free(a);
-        free(b);
+        fake_free(a);
+        fake_free(b);
         return NULL;
     }
     a->next = b;
@@ -393,7 +392,7 @@ int fake_vm_replace(struct fake_va *va, uint64_t addr, uint64_t offset, uint64_t
     m = mapping_new(addr, offset, size, flags);
     if (spare == NULL || m == NULL) {
         free_list(spare);
-        free(m);
+        fake_free(m);
         return -ENOMEM;
     }
     clear_range(va->vm, addr, addr + size, &spare);
@@ -413,7 +412,7 @@ static int clear_freed(struct fake_vm *vm)
             return err;
         vm->change++;
         vm->freed = m->next;
-        free(m);
+        fake_free(m);
     }
     return 0;
 }

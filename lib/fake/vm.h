@@ -62,7 +62,7 @@ struct fake_vm {
 };
 
 /* NULL without memory. */
-struct fake_vm *fake_vm_create(struct fake *fake, const struct fake_process *p, uint32_t gpu);
+struct fake_vm *fake_vm_create(struct fake *fake, struct fake_process *p, uint32_t gpu);
 void fake_vm_destroy(struct fake *fake, struct fake_process *p, struct fake_vm *vm);
 /* ACQUIRE_VM's part: the kernel's trap pages. */
 int fake_vm_acquire(struct fake *fake, struct fake_vm *vm);

@@ -91,6 +91,7 @@ static void door_fork(struct cts *c)
 
 struct inherited {
     uint32_t gem;
+    int fd;
     uint64_t handle;
 };
 
@@ -98,8 +99,20 @@ static void forked_render(struct cts *c, void *arg)
 {
     struct inherited *in = arg;
     int drm = c->gpu[0].drm, fresh;
+    uint64_t at;
+    char *view;
 
     cts_gem_mmap(c, "child: the inherited render file knows the parent's handle", 0, drm, in->gem);
+    at = cts_gem_mmap(c, "child: where to map it", 0, drm, in->gem);
+    view = cts_mmap(c, "child: map it", 0, drm, at, MiB(2), PROT_READ | PROT_WRITE, MAP_SHARED);
+    if (view)
+        strcpy(view, "child");
+    cts_gem_create(c, "child: a buffer of its own there", 0, drm, MiB(2), AMDGPU_GEM_DOMAIN_GTT);
+    cts_gem_va(c, "child: map over the parent's mapping", -EINVAL, drm, in->gem, 1, c->va, 0,
+               MiB(2), 6);
+    cts_gem_va(c, "child: unmap the parent's mapping", 0, drm, in->gem, 2, c->va, 0, MiB(2), 0);
+    cts_gem_va(c, "child: map elsewhere", 0, drm, in->gem, 1, c->va + MiB(8), 0, MiB(2), 6);
+    cts_prime(c, "child: PRIME import of the parent's buffer", 0, drm, in->fd);
     c->kfd = open_kfd(c, "child: open its own", O_RDWR);
     cts_free(c, "child: the parent's KFD handle is unknown", -EINVAL, in->handle);
     cts_acquire(c, "child: acquire through the parent's render file", -EINVAL, drm, c->gpu[0].id);
@@ -107,15 +120,30 @@ static void forked_render(struct cts *c, void *arg)
     cts_acquire(c, "child: acquire through a render file of its own", 0, fresh, c->gpu[0].id);
 }
 
+/* The inherited file still is the parent's: its handles and its VM. */
 static void door_fork_render(struct cts *c)
 {
     struct inherited in;
+    uint64_t at;
+    char *view;
+    int drm;
 
     cts_start(c);
-    in.gem = cts_gem_create(c, "create", 0, c->gpu[0].drm, MiB(2), AMDGPU_GEM_DOMAIN_GTT);
+    drm = c->gpu[0].drm;
+    in.gem = cts_gem_create(c, "create", 0, drm, MiB(2), AMDGPU_GEM_DOMAIN_GTT);
+    in.fd = cts_prime_export(c, "PRIME export", 0, drm, in.gem, O_CLOEXEC | O_RDWR);
+    cts_gem_va(c, "map", 0, drm, in.gem, 1, c->va, 0, MiB(2), 6);
     in.handle = cts_alloc(c, "alloc", 0, 0, 0, MiB(2), KFD_MEM_GTT | CTS_RW);
     cts_fork(c, forked_render, &in);
     cts_free(c, "free in the parent", 0, in.handle);
+    cts_gem_va(c, "the mapping is gone", -ENOENT, drm, in.gem, 2, c->va, 0, MiB(2), 0);
+    cts_gem_va(c, "the child's is there", -EINVAL, drm, in.gem, 1, c->va + MiB(8), 0, MiB(2), 6);
+    cts_gem_mmap(c, "the child's buffer too", 0, drm, in.gem + 1);
+    at = cts_gem_mmap(c, "where the parent's is", 0, drm, in.gem);
+    view = cts_mmap(c, "map it", 0, drm, at, MiB(2), PROT_READ, MAP_SHARED);
+    cts_row(c, "what the child wrote", 0, view && !strcmp(view, "child") ? 0 : -EIO, "-");
+    cts_munmap(c, view, MiB(2));
+    cts_close(c, in.fd);
 }
 
 const struct cts_case cts_door_cases[] = {

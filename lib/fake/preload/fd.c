@@ -153,9 +153,9 @@ static void forget(void *addr, size_t size)
         return;
     p = atomic_load(&fake->process);
     preload_enter();
-    pthread_mutex_lock(&p->lock);
+    fake_process_lock(p);
     fake_svm_forget(p, (uintptr_t)addr, size);
-    pthread_mutex_unlock(&p->lock);
+    fake_process_unlock(p);
     preload_leave();
 }
 

@@ -75,15 +75,14 @@ static bool number_of_fd(int fd, dev_t *dev)
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
     struct fake *fake = preload_fake();
-    struct fake_process *p;
+    struct fake_process *p, *owner;
     bool node = false;
     int err;
 
     preload_enter();
     p = fake != NULL ? fake_process_get(fake, &err) : NULL;
     if (p != NULL) {
-        pthread_mutex_lock(&p->lock);
-        switch (fake_fd_look(fake, p, fd, &file, &kind)) {
+        switch (fake_fd_lock(fake, p, fd, &owner, &file, &kind)) {
         case FAKE_FD_FILE:
             node = true;
             if (file->kind == FAKE_FILE_KFD)
@@ -100,7 +99,7 @@ static bool number_of_fd(int fd, dev_t *dev)
         default:
             break;
         }
-        pthread_mutex_unlock(&p->lock);
+        fake_process_unlock(owner);
     }
     preload_leave();
     return node;

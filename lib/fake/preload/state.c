@@ -300,9 +300,9 @@ bool preload_adopt(int fd)
         f = preload_fake();
         p = f != NULL ? fake_process_get(f, &err) : NULL;
         if (p != NULL) {
-            pthread_mutex_lock(&p->lock);
+            fake_process_lock(p);
             what = fake_fd_look(f, p, fd, &file, &kind);
-            pthread_mutex_unlock(&p->lock);
+            fake_process_unlock(p);
         }
     }
     preload_leave();
