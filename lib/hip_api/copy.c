@@ -6,6 +6,7 @@
 
 #include "hip_api/state.h"
 #include "hip_api/stream.h"
+#include "kfd/error.h"
 
 /* Between two ranges of ours bytes go through a buffer: no walk runs inside another. */
 #define BOUNCE_SIZE ((size_t)4 << 20)
@@ -87,7 +88,7 @@ static int copy_through(struct vmm *vmm, uint64_t dst, uint64_t src, size_t size
     int err = 0;
 
     if (!bounce)
-        return -ENOMEM;
+        return kfd_fail(-ENOMEM, "no host memory for a buffer of 0x%zx bytes", step);
     /* A single step checks each side before it writes; more than one must not stop half-way. */
     if (step < size) {
         err = vmm_cpu_walk(vmm, src, size, VMM_PROT_READ, look, NULL);
@@ -120,7 +121,8 @@ static hipError_t check_kind(hipMemcpyKind kind)
     case hipMemcpyDeviceToDeviceNoCU:
         return hipSuccess;
     default:
-        return hip_fail(hipErrorInvalidMemcpyDirection, "kind is %d", (int)kind);
+        return hip_fail(hipErrorInvalidMemcpyDirection,
+                        "kind is %d, which is no direction of a copy", (int)kind);
     }
 }
 

@@ -63,7 +63,8 @@ hipError_t hipSetDeviceFlags(unsigned int flags)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (flags & ~known) != 0)
-        code = hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+        code = hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%x, which has bits that are not known here", flags);
     HIP_RETURN(code);
 }
 
@@ -99,7 +100,7 @@ hipError_t hipDeviceGetName(char *name, int size, hipDevice_t device)
     hipError_t code = start_with_device(device, &state);
 
     if (code == hipSuccess && (!name || size <= 0))
-        code = hip_fail(hipErrorInvalidValue, "name is NULL or size is %d", size);
+        code = hip_fail(hipErrorInvalidValue, name ? "size is %d" : "name is NULL", size);
     if (code == hipSuccess)
         snprintf(name, (size_t)size, "%s", info_of(state, device)->product);
     HIP_RETURN(code);
@@ -127,7 +128,7 @@ hipError_t hipDeviceComputeCapability(int *major, int *minor, hipDevice_t device
     hipError_t code = start_with_device(device, &state);
 
     if (code == hipSuccess && (!major || !minor))
-        code = hip_fail(hipErrorInvalidValue, "major or minor is NULL");
+        code = hip_fail(hipErrorInvalidValue, "%s is NULL", major ? "minor" : "major");
     if (code == hipSuccess) {
         *major = (int)(info_of(state, device)->gfx_version / 10000);
         *minor = (int)(info_of(state, device)->gfx_version / 100 % 100);
@@ -148,7 +149,7 @@ hipError_t hipDeviceGetPCIBusId(char *pci, int size, int device)
     char text[32];
 
     if (code == hipSuccess && (!pci || size <= 0))
-        code = hip_fail(hipErrorInvalidValue, "pci is NULL or size is %d", size);
+        code = hip_fail(hipErrorInvalidValue, pci ? "size is %d" : "pci is NULL", size);
     if (code == hipSuccess) {
         format_pci(info_of(state, device), text, sizeof(text));
         if (strlen(text) >= (size_t)size)
@@ -203,7 +204,7 @@ hipError_t hipDeviceGetByPCIBusId(int *device, const char *pci)
     uint32_t domain = 0, location = 0;
 
     if (code == hipSuccess && (!device || !pci))
-        code = hip_fail(hipErrorInvalidValue, "device or pci is NULL");
+        code = hip_fail(hipErrorInvalidValue, "%s is NULL", device ? "pci" : "device");
     if (code == hipSuccess && !parse_pci(pci, &domain, &location))
         code = hip_fail(hipErrorInvalidValue, "\"%s\" is no PCI address", pci);
     if (code != hipSuccess)
@@ -268,7 +269,8 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int flags)
                         device, peer);
     if (code == hipSuccess &&
         (atomic_fetch_or(&state->peers[device], UINT64_C(1) << peer) >> peer & 1) != 0)
-        code = hip_fail(hipErrorPeerAccessAlreadyEnabled, "device %d to device %d", device, peer);
+        code = hip_fail(hipErrorPeerAccessAlreadyEnabled,
+                        "device %d has access to device %d already", device, peer);
     HIP_RETURN(code);
 }
 
@@ -282,7 +284,8 @@ hipError_t hipDeviceDisablePeerAccess(int peer)
         code = check_peer(state, device, peer);
     if (code == hipSuccess &&
         (atomic_fetch_and(&state->peers[device], ~(UINT64_C(1) << peer)) >> peer & 1) == 0)
-        code = hip_fail(hipErrorPeerAccessNotEnabled, "device %d to device %d", device, peer);
+        code = hip_fail(hipErrorPeerAccessNotEnabled, "device %d was not given access to device %d",
+                        device, peer);
     HIP_RETURN(code);
 }
 
@@ -324,7 +327,7 @@ static hipError_t p2p_attribute(int *value, hipDeviceP2PAttr attribute, int devi
         *value = 0;
         return hipSuccess;
     default:
-        return hip_fail(hipErrorInvalidValue, "attribute is %d", (int)attribute);
+        return hip_fail(hipErrorInvalidValue, "attribute %d is not known here", (int)attribute);
     }
 }
 

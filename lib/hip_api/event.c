@@ -22,9 +22,11 @@ static hipError_t create(hipEvent_t *event, unsigned int flags)
     if (!event)
         return hip_fail(hipErrorInvalidValue, "event is NULL");
     if (flags & hipEventInterprocess)
-        return hip_fail(hipErrorNotSupported, "events of several processes");
+        return hip_fail(hipErrorNotSupported,
+                        "flags is 0x%x: no event is shared between processes here", flags);
     if ((flags & ~known) != 0)
-        return hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+        return hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%x, which has bits that are not known here", flags);
     init.device = hip_thread()->device;
     code = hip_object_new(&init, &handle);
     if (code == hipSuccess)
@@ -90,8 +92,9 @@ static hipError_t get_time(hipEvent_t event, uint64_t *ns)
     if (code != hipSuccess)
         return code;
     if (!object.recorded || (object.flags & hipEventDisableTiming))
-        return hip_fail(hipErrorInvalidHandle, "an event %s",
-                        object.recorded ? "without timing" : "that was not recorded");
+        return hip_fail(hipErrorInvalidHandle, "event 0x%llx %s",
+                        (unsigned long long)(uintptr_t)event,
+                        object.recorded ? "keeps no time" : "was not recorded");
     *ns = object.time_ns;
     return hipSuccess;
 }

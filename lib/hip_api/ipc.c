@@ -20,7 +20,7 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
     vmm_query(state->vmm, (uint64_t)(uintptr_t)ptr, &range);
     if (range.kind == VMM_KIND_DEVICE)
         HIP_RETURN(hip_fail(hipErrorNotSupported, REASON));
-    HIP_RETURN(hip_fail(hipErrorInvalidValue, "0x%llx is not of hipMalloc",
+    HIP_RETURN(hip_fail(hipErrorInvalidValue, "address 0x%llx is not of hipMalloc",
                         (unsigned long long)(uintptr_t)ptr));
 }
 
@@ -31,7 +31,7 @@ hipError_t hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned in
 
     (void)handle;
     if (code == hipSuccess && (!ptr || flags != hipIpcMemLazyEnablePeerAccess))
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL or flags is 0x%x, not 1", flags);
+        code = hip_fail(hipErrorInvalidValue, ptr ? "flags is 0x%x, not 1" : "ptr is NULL", flags);
     if (code == hipSuccess)
         code = hip_fail(hipErrorNotSupported, REASON);
     HIP_RETURN(code);
@@ -43,7 +43,7 @@ hipError_t hipIpcCloseMemHandle(void *ptr)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess)
-        code = hip_fail(hipErrorInvalidValue, "0x%llx was not opened from a handle",
+        code = hip_fail(hipErrorInvalidValue, "address 0x%llx was not opened from a handle",
                         (unsigned long long)(uintptr_t)ptr);
     HIP_RETURN(code);
 }

@@ -22,7 +22,8 @@ hipError_t hip_check_location(const struct hip_state *state, const hipMemLocatio
         return hip_fail(hipErrorInvalidValue, "%s: NUMA node %d: there are %u", what, location->id,
                         nodes);
     default:
-        return hip_fail(hipErrorInvalidValue, "%s: location type %d", what, (int)location->type);
+        return hip_fail(hipErrorInvalidValue, "%s is of type %d, which is not known here", what,
+                        (int)location->type);
     }
 }
 

@@ -61,7 +61,8 @@ static hipError_t device_malloc(void **ptr, size_t size, unsigned int flags)
     case hipDeviceMallocContiguous:
         return hip_fail(hipErrorNotSupported, "contiguous memory cannot be asked for");
     default:
-        return hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+        return hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%x, which has bits that are not known here", flags);
     }
 }
 
@@ -94,7 +95,8 @@ static hipError_t host_malloc(void **ptr, size_t size, unsigned int flags)
     if (code != hipSuccess)
         return code;
     if ((flags & ~known) != 0)
-        return hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+        return hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%x, which has bits that are not known here", flags);
     if ((flags & hipHostMallocCoherent) && (flags & hipHostMallocNonCoherent))
         return hip_fail(hipErrorInvalidValue, "flags is 0x%x: coherent and not", flags);
     return allocate(state, VMM_LOCATION_HOST, size, flags, (flags & hipHostMallocUncached) != 0,
@@ -176,7 +178,7 @@ static hipError_t find_host(const void *ptr, struct vmm_range *range)
         return code;
     vmm_query(state->vmm, (uint64_t)(uintptr_t)ptr, range);
     if (range->kind != VMM_KIND_HOST)
-        return hip_fail(hipErrorInvalidValue, "no host memory of ours at 0x%llx",
+        return hip_fail(hipErrorInvalidValue, "address 0x%llx is not host memory of this library",
                         (unsigned long long)(uintptr_t)ptr);
     return hipSuccess;
 }
@@ -187,7 +189,10 @@ hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned int flags
     hipError_t code;
 
     if (!device || !host || flags != 0)
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "a NULL pointer, or flags is not 0"));
+        HIP_RETURN(hip_fail(hipErrorInvalidValue, "%s",
+                            !device ? "device is NULL"
+                            : !host ? "host is NULL"
+                                    : "flags is not 0"));
     code = find_host(host, &range);
     if (code == hipSuccess)
         *device = host;
@@ -213,7 +218,7 @@ hipError_t hipHostRegister(void *ptr, size_t size, unsigned int flags)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (!ptr || size == 0))
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL or size is 0");
+        code = hip_fail(hipErrorInvalidValue, "%s", ptr ? "size is 0" : "ptr is NULL");
     if (code == hipSuccess)
         code = hip_fail(hipErrorNotSupported, "pageable memory cannot be given to a GPU here: "
                                               "use hipHostMalloc");

@@ -148,7 +148,7 @@ static hipError_t put_attribute(void *data, hipPointer_attribute attribute, cons
     case HIP_POINTER_ATTRIBUTE_P2P_TOKENS:
         return hip_fail(hipErrorNotSupported, "there are no peer-to-peer tokens here");
     default:
-        return hip_fail(hipErrorInvalidValue, "attribute is %d", (int)attribute);
+        return hip_fail(hipErrorInvalidValue, "attribute %d is not known here", (int)attribute);
     }
 }
 
@@ -164,7 +164,7 @@ static hipError_t get_attribute(void *data, hipPointer_attribute attribute, hipD
         return hip_fail(hipErrorInvalidValue, "%s is NULL", data ? "ptr" : "data");
     query(state, ptr, &range);
     if (!is_memory(&range))
-        return hip_fail(hipErrorInvalidValue, "no memory of ours at 0x%llx",
+        return hip_fail(hipErrorInvalidValue, "address 0x%llx is not this library's",
                         (unsigned long long)(uintptr_t)ptr);
     return put_attribute(data, attribute, ptr, &range);
 }
@@ -183,7 +183,11 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (!attributes || !data || !ptr || count == 0))
-        code = hip_fail(hipErrorInvalidValue, "a NULL pointer, or count is 0");
+        code = hip_fail(hipErrorInvalidValue, "%s",
+                        !count        ? "count is 0"
+                        : !attributes ? "attributes is NULL"
+                        : !data       ? "data is NULL"
+                                      : "ptr is NULL");
     if (code != hipSuccess)
         HIP_RETURN(code);
     query(state, ptr, &range);
@@ -232,7 +236,7 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevicept
         HIP_RETURN(code);
     query(state, ptr, &range);
     if (!is_memory(&range))
-        HIP_RETURN(hip_fail(hipErrorNotFound, "no memory of ours at 0x%llx",
+        HIP_RETURN(hip_fail(hipErrorNotFound, "address 0x%llx is not this library's",
                             (unsigned long long)(uintptr_t)ptr));
     if (base)
         *base = (hipDeviceptr_t)(uintptr_t)range.base;
@@ -253,7 +257,7 @@ hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
         HIP_RETURN(code);
     query(state, ptr, &range);
     if (!is_memory(&range))
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "no memory of ours at 0x%llx",
+        HIP_RETURN(hip_fail(hipErrorInvalidValue, "address 0x%llx is not this library's",
                             (unsigned long long)(uintptr_t)ptr));
     *size = known_size(&range);
     HIP_RETURN(hipSuccess);

@@ -189,7 +189,7 @@ static hipError_t get_attribute(int *value, hipDeviceAttribute_t id, int device)
         *value = (int)info->device_id;
         return hipSuccess;
     default:
-        return hip_fail(hipErrorInvalidValue, "attribute %d is unknown here", (int)id);
+        return hip_fail(hipErrorInvalidValue, "attribute %d is not known here", (int)id);
     }
 }
 
@@ -236,7 +236,7 @@ hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *prop)
     unsigned best = 0;
 
     if (code == hipSuccess && (!device || !prop))
-        code = hip_fail(hipErrorInvalidValue, "device or prop is NULL");
+        code = hip_fail(hipErrorInvalidValue, "%s is NULL", device ? "prop" : "device");
     if (code != hipSuccess)
         HIP_RETURN(code);
     *device = 0;

@@ -66,7 +66,8 @@ static hipError_t create(hipStream_t *stream, unsigned int flags, int priority)
     if (!stream)
         return hip_fail(hipErrorInvalidValue, "stream is NULL");
     if ((flags & ~(unsigned)hipStreamNonBlocking) != 0)
-        return hip_fail(hipErrorInvalidValue, "flags is 0x%x", flags);
+        return hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%x, which has bits that are not known here", flags);
     init.device = hip_thread()->device;
     code = hip_object_new(&init, &handle);
     if (code == hipSuccess)
@@ -106,7 +107,8 @@ hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 hipError_t hipStreamDestroy(hipStream_t stream)
 {
     if (is_named(stream))
-        HIP_RETURN(hip_fail(hipErrorInvalidHandle, "a stream that was not created"));
+        HIP_RETURN(hip_fail(hipErrorInvalidHandle, "stream 0x%llx is not one that was created",
+                            (unsigned long long)(uintptr_t)stream));
     HIP_RETURN(hip_object_delete(HIP_KIND_STREAM, (uintptr_t)stream));
 }
 
@@ -187,7 +189,8 @@ static bool is_mode(hipStreamCaptureMode mode)
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
     if (!is_mode(mode))
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "mode is %d", (int)mode));
+        HIP_RETURN(
+            hip_fail(hipErrorInvalidValue, "mode is %d, which is no capture mode", (int)mode));
     if (is_named(stream))
         HIP_RETURN(hip_fail(hipErrorStreamCaptureUnsupported, "only a stream that was created can "
                                                               "capture"));
@@ -249,7 +252,9 @@ hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode)
     hipStreamCaptureMode old = self->capture_mode;
 
     if (!mode || !is_mode(*mode))
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "mode is NULL or no mode"));
+        HIP_RETURN(hip_fail(hipErrorInvalidValue,
+                            mode ? "mode is %d, which is no capture mode" : "mode is NULL",
+                            mode ? (int)*mode : 0));
     self->capture_mode = *mode;
     *mode = old;
     HIP_RETURN(hipSuccess);

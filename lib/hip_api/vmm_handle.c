@@ -160,7 +160,7 @@ static hipError_t get_granularity(size_t *granularity, const hipMemAllocationPro
         *granularity = vmm_recommended_granularity(state->vmm);
         return hipSuccess;
     default:
-        return hip_fail(hipErrorInvalidValue, "option is %d", (int)option);
+        return hip_fail(hipErrorInvalidValue, "option is %d, not 0 or 1", (int)option);
     }
 }
 

@@ -92,7 +92,8 @@ hipError_t hipMemMapArrayAsync(hipArrayMapInfo *mapInfoList, unsigned int count,
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (!mapInfoList || count == 0))
-        code = hip_fail(hipErrorInvalidValue, "mapInfoList is NULL or count is 0");
+        code = hip_fail(hipErrorInvalidValue, "%s",
+                        mapInfoList ? "count is 0" : "mapInfoList is NULL");
     if (code == hipSuccess)
         code = hip_fail(hipErrorNotSupported, "there are no sparse arrays here");
     HIP_RETURN(code);

@@ -74,7 +74,7 @@ static hipError_t import_handle(hipMemGenericAllocationHandle_t *handle, void *o
     struct hip_state *state;
     hipError_t code = hip_start_vmm(&state);
     vmm_handle made;
-    int fd, err;
+    int fd;
 
     if (code != hipSuccess)
         return code;
@@ -89,18 +89,15 @@ static hipError_t import_handle(hipMemGenericAllocationHandle_t *handle, void *o
         return hip_fail(hipErrorNotSupported, "type is %d: memory is shared by file descriptor",
                         (int)type);
     default:
-        return hip_fail(hipErrorInvalidValue, "type is %d", (int)type);
+        return hip_fail(hipErrorInvalidValue, "type is %d, which is no kind of handle", (int)type);
     }
     code = read_fd(os_handle, &fd);
     if (code != hipSuccess)
         return code;
-    err = vmm_import(state->vmm, fd, tag, &made);
-    if (err == -EBADF)
-        return hip_fail(hipErrorInvalidValue, "descriptor %d is not open", fd);
-    if (err)
-        return hip_from_errno(err);
-    *handle = hip_from_vmm(made);
-    return hipSuccess;
+    code = hip_from_errno(vmm_import(state->vmm, fd, tag, &made));
+    if (code == hipSuccess)
+        *handle = hip_from_vmm(made);
+    return code;
 }
 
 hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *osHandle,
@@ -138,11 +135,13 @@ static hipError_t range_handle(void *handle, hipDeviceptr_t ptr, size_t size,
     if (size == 0)
         return hip_fail(hipErrorInvalidValue, "size is 0");
     if (type != hipMemRangeHandleTypeDmaBufFd)
-        return hip_fail(hipErrorInvalidValue, "type is %d", (int)type);
+        return hip_fail(hipErrorInvalidValue, "type is %d, which is no kind of range handle",
+                        (int)type);
     if (flags == hipMemRangeFlagDmaBufMappingTypePcie)
         return hip_fail(hipErrorNotSupported, "a mapping through PCIe cannot be asked for");
     if (flags != 0)
-        return hip_fail(hipErrorInvalidValue, "flags is 0x%llx", flags);
+        return hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%llx, which has bits that are not known here", flags);
     code = export_range(state, (uint64_t)(uintptr_t)ptr, size, &fd);
     if (code == hipSuccess)
         memcpy(handle, &fd, sizeof(fd));

@@ -6,19 +6,18 @@
 
 #include "kfd/poison.h"
 
-static int check_entry(const struct vmm *vmm, size_t i, const struct vmm_access *access)
+static int check_entry(const struct vmm *vmm, const struct vmm_access *access)
 {
     if (access->device != VMM_HOST && access->device >= vmm->device_count)
-        return kfd_fail(-ENODEV, "set access: entry %zu: device %u of %u", i, access->device,
-                        vmm->device_count);
+        return kfd_fail(-ENODEV, "device %u: there are %u", access->device, vmm->device_count);
     if (access->prot != VMM_PROT_NONE && access->prot != VMM_PROT_READ &&
         access->prot != VMM_PROT_READ_WRITE)
-        return kfd_fail(-EINVAL, "set access: entry %zu: rights %u are not 0, 1 or 3", i,
+        return kfd_fail(-EINVAL, "device %u: rights %u are not 0, 1 or 3", access->device,
                         access->prot);
     if (access->device != VMM_HOST && access->prot == VMM_PROT_READ &&
         !(vmm->engine->can & VMM_CAN_READ_ONLY))
-        return kfd_fail(-EOPNOTSUPP, "set access: entry %zu: read-only needs engine drm (%s)", i,
-                        vmm->reason);
+        return kfd_fail(-EOPNOTSUPP, "device %u: read-only access needs engine drm (%s)",
+                        access->device, vmm->reason);
     return 0;
 }
 
@@ -35,18 +34,18 @@ static int check_mapping(const struct vmm *vmm, const struct vmm_mapping *map,
         if (vmm_alloc_host_visible(alloc))
             return 0;
         return kfd_fail(-EOPNOTSUPP,
-                        "set access: mapping at 0x%llx: the CPU cannot see all memory of device %u",
-                        va, alloc->props.device);
+                        "mapping at 0x%llx: the CPU cannot see all memory of device %u", va,
+                        alloc->props.device);
     }
     if (!(vmm_alloc_reach(alloc) & vmm_bit(access->device)))
         return kfd_fail(-EINVAL,
-                        "set access: mapping at 0x%llx, device %u: peer %u is not reachable", va,
+                        "mapping at 0x%llx: device %u cannot reach the memory of device %u", va,
                         access->device, alloc->props.device);
     if (!(vmm->engine->reach(alloc) & vmm_bit(access->device)))
-        return kfd_fail(-EOPNOTSUPP,
-                        "set access: mapping at 0x%llx, device %u: engine %s cannot map memory of "
-                        "device %u there (%s)",
-                        va, access->device, vmm->engine->name, alloc->props.device, vmm->reason);
+        return kfd_fail(
+            -EOPNOTSUPP,
+            "mapping at 0x%llx: engine %s cannot give device %u memory of device %u (%s)", va,
+            vmm->engine->name, access->device, alloc->props.device, vmm->reason);
     return 0;
 }
 
@@ -99,21 +98,20 @@ static int set_locked(struct vmm_resv *resv, uint64_t va, uint64_t size,
     case VMM_COVER_WHOLE:
         break;
     case VMM_COVER_HOLES:
-        return kfd_fail(-EINVAL, "set access: " VMM_RANGE " has a hole at 0x%llx",
-                        VMM_RANGE_ARGS(va, size), (unsigned long long)bad);
+        return kfd_fail(-EINVAL, VMM_RANGE " has a hole at 0x%llx", VMM_RANGE_ARGS(va, size),
+                        (unsigned long long)bad);
     case VMM_COVER_CUT:
-        return kfd_fail(-EINVAL, "set access: " VMM_RANGE " cuts the mapping at 0x%llx",
-                        VMM_RANGE_ARGS(va, size), (unsigned long long)bad);
+        return kfd_fail(-EINVAL, VMM_RANGE " cuts the mapping at 0x%llx", VMM_RANGE_ARGS(va, size),
+                        (unsigned long long)bad);
     case VMM_COVER_NONE:
-        return kfd_fail(-EINVAL, "set access: nothing is mapped in " VMM_RANGE,
-                        VMM_RANGE_ARGS(va, size));
+        return kfd_fail(-EINVAL, "nothing is mapped in " VMM_RANGE, VMM_RANGE_ARGS(va, size));
     }
     err = vmm_plan_init(&plan, resv, maps);
     if (err)
-        return kfd_fail_in(err, "set access");
+        return err;
     err = build(&plan, va, size, access, count);
     if (!err)
-        err = vmm_plan_run(&plan, "set access");
+        err = vmm_plan_run(&plan);
     vmm_plan_fini(&plan);
     return err;
 }
@@ -124,19 +122,19 @@ int vmm_set_access(struct vmm *vmm, uint64_t va, uint64_t size, const struct vmm
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm, "set access");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     if (size == 0)
-        return kfd_fail(-EINVAL, "set access: size is 0");
+        return kfd_fail(-EINVAL, "size is 0");
     if (!access || count == 0)
-        return kfd_fail(-EINVAL, "set access: no entries");
+        return kfd_fail(-EINVAL, "there is no entry");
     for (size_t i = 0; i < count; i++) {
-        err = check_entry(vmm, i, &access[i]);
+        err = check_entry(vmm, &access[i]);
         if (err)
             return err;
     }
-    err = vmm_resv_lock_range(vmm, "set access", va, size, &resv);
+    err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         return err;
     err = set_locked(resv, va, size, access, count);
@@ -150,17 +148,17 @@ int vmm_get_access(struct vmm *vmm, uint64_t va, uint32_t device, uint32_t *prot
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm, "get access");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     if (device != VMM_HOST && device >= vmm->device_count)
-        return kfd_fail(-ENODEV, "get access: device %u of %u", device, vmm->device_count);
-    err = vmm_resv_lock_range(vmm, "get access", va, 1, &resv);
+        return kfd_fail(-ENODEV, "device %u: there are %u", device, vmm->device_count);
+    err = vmm_resv_lock_range(vmm, va, 1, &resv);
     if (err)
         return err;
     map = vmm_maptab_at(&resv->maps, va);
     if (!map)
-        err = kfd_fail(-EINVAL, "get access: nothing is mapped at 0x%llx", (unsigned long long)va);
+        err = kfd_fail(-EINVAL, "nothing is mapped at 0x%llx", (unsigned long long)va);
     else if (device == VMM_HOST)
         *prot = map->host_prot;
     else

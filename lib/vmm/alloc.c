@@ -42,11 +42,11 @@ static bool take_ref(void *object)
     return false;
 }
 
-int vmm_alloc_get(struct vmm *vmm, const char *call, vmm_handle handle, struct vmm_alloc **out)
+int vmm_alloc_get(struct vmm *vmm, vmm_handle handle, struct vmm_alloc **out)
 {
     *out = vmm_handles_get(&vmm->handles, handle, take_ref);
     if (!*out)
-        return kfd_fail(-EINVAL, "%s: handle 0x%llx names no live allocation", call,
+        return kfd_fail(-EINVAL, "handle 0x%llx names no live allocation",
                         (unsigned long long)handle);
     return 0;
 }
@@ -171,8 +171,8 @@ static int view_map(struct vmm *vmm, void *fixed, uint64_t len, int prot, int fd
 
     err = vmm->sys->ops->map_pages(vmm->sys, fixed, len, prot, flags, fd, offset, &view->base);
     if (err)
-        return kfd_fail(err, "mmap of %llu bytes for the CPU failed with %d",
-                        (unsigned long long)len, -err);
+        return kfd_fail(err, "a CPU view of 0x%llx bytes: %s", (unsigned long long)len,
+                        kfd_errno_name(err));
     view->len = len;
     vmm->sys->ops->advise_pages(vmm->sys, view->base, len, MADV_DONTFORK);
     return 0;
@@ -249,23 +249,22 @@ int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vm
     struct vmm_alloc *alloc;
     int err;
 
-    err = vmm_need_engine(vmm, "create");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     if (props->device >= vmm->device_count)
-        return kfd_fail(-ENODEV, "create: device %u of %u", props->device, vmm->device_count);
+        return kfd_fail(-ENODEV, "device %u: there are %u", props->device, vmm->device_count);
     if (size == 0 || !vmm_aligned(size, vmm->granule))
-        return kfd_fail(-EINVAL, "create: size 0x%llx is not a multiple of 0x%llx",
+        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)size, (unsigned long long)vmm->granule);
     vmm_alloc_reap(vmm);
     err = begin(vmm, props, size, &alloc);
     if (err)
-        return kfd_fail_in(err, "create");
+        return err;
     alloc->props.imported = false;
     err = vmm->engine->create(alloc, vmm_alloc_flags(alloc));
     if (err)
-        err = kfd_fail_in(err, "create: 0x%llx bytes on device %u", (unsigned long long)size,
-                          props->device);
+        err = kfd_fail_in(err, "0x%llx bytes", (unsigned long long)size);
     return finish(alloc, err, handle);
 }
 
@@ -276,17 +275,19 @@ int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handl
     struct vmm_alloc *alloc;
     int err;
 
-    err = vmm_need_engine(vmm, "import");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     vmm_alloc_reap(vmm);
     err = kfd_dmabuf_info(vmm->kfd, fd, &info);
     if (err == -EBADF)
-        err = -EINVAL;
+        return kfd_fail(-EINVAL, "descriptor %d is not open", fd);
     if (err)
-        return kfd_fail_in(err, "import: descriptor %d", fd);
+        return kfd_fail_in(
+            err, err == -EINVAL ? "descriptor %d is no memory of the GPU driver" : "descriptor %d",
+            fd);
     if (!info.owner)
-        return kfd_fail(-EINVAL, "import: descriptor %d: its gpu_id %u is not open here", fd,
+        return kfd_fail(-EINVAL, "descriptor %d: memory of gpu_id %u, which is not open here", fd,
                         info.gpu_id);
     props.device = kfd_device_info(info.owner)->index;
     props.location = (info.flags & KFD_MEM_VRAM) ? VMM_LOCATION_DEVICE : VMM_LOCATION_HOST;
@@ -294,10 +295,10 @@ int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handl
         props.tag[i] = tag[i];
     err = begin(vmm, &props, info.size, &alloc);
     if (err)
-        return kfd_fail_in(err, "import");
+        return err;
     err = vmm->engine->import(alloc, fd);
     if (err)
-        err = kfd_fail_in(err, "import: descriptor %d", fd);
+        err = kfd_fail_in(err, "descriptor %d", fd);
     return finish(alloc, err, handle);
 }
 
@@ -307,14 +308,14 @@ int vmm_release(struct vmm *vmm, vmm_handle handle)
     unsigned users;
     int err;
 
-    err = vmm_alloc_get(vmm, "release", handle, &alloc);
+    err = vmm_alloc_get(vmm, handle, &alloc);
     if (err)
         return err;
     users = atomic_load(&alloc->users);
     while (users != 0 && !atomic_compare_exchange_weak(&alloc->users, &users, users - 1))
         ;
     if (users == 0)
-        err = kfd_fail(-EINVAL, "release: handle 0x%llx has no user reference left",
+        err = kfd_fail(-EINVAL, "handle 0x%llx is released already: only mappings keep it",
                        (unsigned long long)handle);
     else
         vmm_alloc_put(alloc);
@@ -328,7 +329,7 @@ int vmm_get_props(struct vmm *vmm, vmm_handle handle, struct vmm_props *props, u
     struct vmm_alloc *alloc;
     int err;
 
-    err = vmm_alloc_get(vmm, "properties", handle, &alloc);
+    err = vmm_alloc_get(vmm, handle, &alloc);
     if (err)
         return err;
     if (props)
@@ -342,7 +343,7 @@ int vmm_get_props(struct vmm *vmm, vmm_handle handle, struct vmm_props *props, u
 int vmm_alloc_export(struct vmm_alloc *alloc, int *fd)
 {
     if (alloc->props.imported)
-        return kfd_fail(-EINVAL, "export: handle 0x%llx is an import",
+        return kfd_fail(-EINVAL, "handle 0x%llx is an import: its exporter shares it",
                         (unsigned long long)alloc->handle);
     return export_fd(alloc, fd);
 }
@@ -352,7 +353,7 @@ int vmm_export(struct vmm *vmm, vmm_handle handle, int *fd)
     struct vmm_alloc *alloc;
     int err, got;
 
-    err = vmm_alloc_get(vmm, "export", handle, &alloc);
+    err = vmm_alloc_get(vmm, handle, &alloc);
     if (err)
         return err;
     err = vmm_alloc_export(alloc, &got);

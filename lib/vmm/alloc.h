@@ -41,7 +41,7 @@ struct vmm_alloc {
 int vmm_alloc_new(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
                   struct vmm_alloc **out);
 /* Looks a handle up and takes a reference. -EINVAL with a text: stale, foreign or made up. */
-int vmm_alloc_get(struct vmm *vmm, const char *call, vmm_handle handle, struct vmm_alloc **out);
+int vmm_alloc_get(struct vmm *vmm, vmm_handle handle, struct vmm_alloc **out);
 void vmm_alloc_ref(struct vmm_alloc *alloc);
 /* Frees the record of an allocation that never had memory. */
 void vmm_alloc_delete(struct vmm_alloc *alloc);

@@ -99,10 +99,8 @@ static int drm_prepare(struct vmm_alloc *alloc, uint64_t devices, uint64_t *fres
                 err = drm_export(alloc, &fd);
             if (!err)
                 err = kfd_gem_import(vmm->devices[d], fd, &import->gem);
-            if (err) {
-                err = kfd_fail_in(err, "device %u", d);
+            if (err)
                 break;
-            }
             made |= vmm_bit(d);
         }
         import->users++;
@@ -133,11 +131,9 @@ static int set_device(const struct vmm_mapping *map, uint32_t device, uint32_t f
 {
     struct vmm_alloc *alloc = map->alloc;
     enum kfd_va_op op = !from ? KFD_VA_MAP : !to ? KFD_VA_UNMAP : KFD_VA_REPLACE;
-    int err;
 
-    err = kfd_gem_va(alloc->vmm->devices[device], op, alloc->imports[device].gem, map->va,
-                     map->offset, map->size, to);
-    return err ? kfd_fail_in(err, "device %u", device) : 0;
+    return kfd_gem_va(alloc->vmm->devices[device], op, alloc->imports[device].gem, map->va,
+                      map->offset, map->size, to);
 }
 
 /* A REPLACE covers exactly one whole mapping, never a part of one (kernel-notes T5). */
@@ -168,13 +164,8 @@ static int drm_settle(struct vmm_alloc *alloc, uint64_t changed, uint64_t flush)
     int err = 0;
 
     flush |= atomic_exchange(&vmm->unflushed, 0);
-    for (; changed && !err; changed &= changed - 1) {
-        uint32_t d = (uint32_t)__builtin_ctzll(changed);
-
-        err = kfd_gem_va_wait(vmm->devices[d]);
-        if (err)
-            err = kfd_fail_in(err, "device %u", d);
-    }
+    for (; changed && !err; changed &= changed - 1)
+        err = kfd_gem_va_wait(vmm->devices[__builtin_ctzll(changed)]);
     for (uint64_t left = flush; left; left &= left - 1)
         devices[n++] = vmm->devices[__builtin_ctzll(left)];
     if (!err && n)

@@ -182,7 +182,7 @@ int vmm_holes_take(struct vmm_holes *h, struct vmm_hole *hole, uint64_t at, uint
         fresh[i] = vmm_calloc(1, sizeof(*fresh[i]));
         if (!fresh[i]) {
             vmm_free_mem(fresh[0]);
-            return kfd_fail(-ENOMEM, "reserve: no memory for a hole");
+            return kfd_fail(-ENOMEM, "no memory for a hole");
         }
     }
     if (left == 0 && right == 0) {

@@ -15,8 +15,8 @@ int vmm_host_clear(struct vmm *vmm, uint64_t va, uint64_t size)
 {
     int err = vmm_space_blank(&vmm->space, va, size);
 
-    return err ? kfd_fail(err, "taking the CPU's view of " VMM_RANGE " away",
-                          VMM_RANGE_ARGS(va, size))
+    return err ? kfd_fail(err, "taking the CPU's view of " VMM_RANGE " away: %s",
+                          VMM_RANGE_ARGS(va, size), kfd_errno_name(err))
                : 0;
 }
 
@@ -31,7 +31,7 @@ int vmm_host_apply(struct vmm *vmm, const struct vmm_mapping *map, uint8_t from,
     if (!from)
         return vmm_alloc_view(map->alloc, map->offset, map->size, vmm_host_prot(to), at, &view);
     err = vmm->sys->ops->protect_pages(vmm->sys, at, map->size, vmm_host_prot(to));
-    return err ? kfd_fail(err, "changing the CPU's rights on " VMM_RANGE,
-                          VMM_RANGE_ARGS(map->va, map->size))
+    return err ? kfd_fail(err, "changing the CPU's rights on " VMM_RANGE ": %s",
+                          VMM_RANGE_ARGS(map->va, map->size), kfd_errno_name(err))
                : 0;
 }

@@ -12,14 +12,14 @@ static int check_part(const struct vmm_alloc *alloc, uint64_t size, uint64_t off
     struct vmm *vmm = alloc->vmm;
 
     if (!vmm_aligned(offset, vmm->granule))
-        return kfd_fail(-EINVAL, "map: offset 0x%llx is not a multiple of 0x%llx",
+        return kfd_fail(-EINVAL, "offset 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)offset, (unsigned long long)vmm->granule);
     if (offset > alloc->size || size > alloc->size - offset)
-        return kfd_fail(
-            -EINVAL, "map: offset 0x%llx + size 0x%llx is beyond the handle's 0x%llx bytes",
-            (unsigned long long)offset, (unsigned long long)size, (unsigned long long)alloc->size);
+        return kfd_fail(-EINVAL, "offset 0x%llx + size 0x%llx is beyond the handle's 0x%llx bytes",
+                        (unsigned long long)offset, (unsigned long long)size,
+                        (unsigned long long)alloc->size);
     if (!(vmm->engine->can & VMM_CAN_OFFSET) && (offset != 0 || size != alloc->size))
-        return kfd_fail(-EOPNOTSUPP, "map: a part of a handle needs engine drm (%s)", vmm->reason);
+        return kfd_fail(-EOPNOTSUPP, "a part of a handle needs engine drm (%s)", vmm->reason);
     return 0;
 }
 
@@ -29,25 +29,25 @@ int vmm_map(struct vmm *vmm, uint64_t va, uint64_t size, uint64_t offset, vmm_ha
     struct vmm_resv *resv = NULL;
     int err;
 
-    err = vmm_need_engine(vmm, "map");
+    err = vmm_need_engine(vmm);
     if (!err)
-        err = vmm_check_range(vmm, "map", va, size);
+        err = vmm_check_range(vmm, va, size);
     if (!err)
-        err = vmm_alloc_get(vmm, "map", handle, &map.alloc);
+        err = vmm_alloc_get(vmm, handle, &map.alloc);
     if (err)
         return err;
     err = check_part(map.alloc, size, offset);
     if (err)
         goto fail;
     map.id = atomic_fetch_add(&vmm->next_id, 1) + 1;
-    err = vmm_resv_lock_range(vmm, "map", va, size, &resv);
+    err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         goto fail;
     err = vmm_maptab_insert(&resv->maps, &map);
     if (err == -EEXIST)
-        err = kfd_fail(-EINVAL, "map: " VMM_RANGE " overlaps the mapping at 0x%llx",
-                       VMM_RANGE_ARGS(va, size),
-                       (unsigned long long)vmm_maptab_first_in(&resv->maps, va, size)->va);
+        err =
+            kfd_fail(-EINVAL, VMM_RANGE " overlaps the mapping at 0x%llx", VMM_RANGE_ARGS(va, size),
+                     (unsigned long long)vmm_maptab_first_in(&resv->maps, va, size)->va);
     if (err)
         goto fail;
     atomic_fetch_add(&map.alloc->maps, 1);
@@ -75,8 +75,7 @@ void vmm_map_remove(struct vmm_resv *resv, struct vmm_mapping *map)
     vmm_alloc_put(alloc);
 }
 
-int vmm_map_remove_range(struct vmm_resv *resv, const char *call, uint64_t va, uint64_t size,
-                         uint64_t count)
+int vmm_map_remove_range(struct vmm_resv *resv, uint64_t va, uint64_t size, uint64_t count)
 {
     static const struct vmm_rights none;
     struct vmm_mapping *map;
@@ -85,11 +84,11 @@ int vmm_map_remove_range(struct vmm_resv *resv, const char *call, uint64_t va, u
 
     err = vmm_plan_init(&plan, resv, count);
     if (err)
-        return kfd_fail_in(err, "%s", call);
+        return err;
     for (map = vmm_maptab_first_in(&resv->maps, va, size); map && map->va - va < size;
          map = vmm_maptab_next(&resv->maps, map))
         vmm_plan_add(&plan, map, &none, VMM_PROT_NONE);
-    err = vmm_plan_run(&plan, call);
+    err = vmm_plan_run(&plan);
     vmm_plan_fini(&plan);
     if (err)
         return err;
@@ -104,25 +103,25 @@ int vmm_unmap(struct vmm *vmm, uint64_t va, uint64_t size)
     uint64_t count, bad;
     int err;
 
-    err = vmm_need_engine(vmm, "unmap");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     if (size == 0)
-        return kfd_fail(-EINVAL, "unmap: size is 0");
-    err = vmm_resv_lock_range(vmm, "unmap", va, size, &resv);
+        return kfd_fail(-EINVAL, "size is 0");
+    err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         return err;
     switch (vmm_maptab_cover(&resv->maps, va, size, &count, &bad)) {
     case VMM_COVER_WHOLE:
     case VMM_COVER_HOLES:
-        err = vmm_map_remove_range(resv, "unmap", va, size, count);
+        err = vmm_map_remove_range(resv, va, size, count);
         break;
     case VMM_COVER_NONE:
-        err = kfd_fail(-EINVAL, "unmap: nothing is mapped in " VMM_RANGE, VMM_RANGE_ARGS(va, size));
+        err = kfd_fail(-EINVAL, "nothing is mapped in " VMM_RANGE, VMM_RANGE_ARGS(va, size));
         break;
     case VMM_COVER_CUT:
-        err = kfd_fail(-EINVAL, "unmap: " VMM_RANGE " cuts the mapping at 0x%llx",
-                       VMM_RANGE_ARGS(va, size), (unsigned long long)bad);
+        err = kfd_fail(-EINVAL, VMM_RANGE " cuts the mapping at 0x%llx", VMM_RANGE_ARGS(va, size),
+                       (unsigned long long)bad);
         break;
     }
     vmm_resv_unlock(resv);

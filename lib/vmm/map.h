@@ -9,7 +9,6 @@
 void vmm_map_remove(struct vmm_resv *resv, struct vmm_mapping *map);
 
 /* Unmaps all `count` mappings of a locked reservation that lie in [va, va + size). */
-int vmm_map_remove_range(struct vmm_resv *resv, const char *call, uint64_t va, uint64_t size,
-                         uint64_t count);
+int vmm_map_remove_range(struct vmm_resv *resv, uint64_t va, uint64_t size, uint64_t count);
 
 #endif

@@ -42,9 +42,12 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
     int err;
 
     if (props->device >= vmm->device_count)
-        return kfd_fail(-ENODEV, "alloc: device %u of %u", props->device, vmm->device_count);
-    if (size == 0 || size > UINT64_MAX - vmm->granule)
-        return kfd_fail(size ? -ENOMEM : -EINVAL, "alloc: size 0x%llx", (unsigned long long)size);
+        return kfd_fail(-ENODEV, "device %u: there are %u", props->device, vmm->device_count);
+    if (size == 0)
+        return kfd_fail(-EINVAL, "size is 0");
+    if (size > UINT64_MAX - vmm->granule)
+        return kfd_fail(-ENOMEM, "size 0x%llx is more than the address space",
+                        (unsigned long long)size);
     size = (size + vmm->granule - 1) & ~(vmm->granule - 1);
     vmm_alloc_reap(vmm);
     err = vmm_alloc_new(vmm, props, size, &alloc);
@@ -82,8 +85,7 @@ fail_alloc:
         vmm_alloc_put(alloc);
     else
         vmm_alloc_delete(alloc);
-    return kfd_fail_in(err, "alloc: 0x%llx bytes on device %u", (unsigned long long)size,
-                       props->device);
+    return kfd_fail_in(err, "0x%llx bytes", (unsigned long long)size);
 }
 
 /* Takes a one-step mapping from every device and the CPU, or puts it back; its record tells what
@@ -114,10 +116,9 @@ int vmm_free(struct vmm *vmm, uint64_t va)
     int err;
 
     if (!resv)
-        return kfd_fail(-EINVAL, "free: 0x%llx is no address of this library",
-                        (unsigned long long)va);
+        return kfd_fail(-EINVAL, "address 0x%llx is not this library's", (unsigned long long)va);
     if (!resv->one_step || va != vmm_resv_base(resv)) {
-        err = kfd_fail(-EINVAL, "free: 0x%llx is not the start of one-step memory",
+        err = kfd_fail(-EINVAL, "address 0x%llx is not the start of one-step memory",
                        (unsigned long long)va);
         vmm_resv_unlock(resv);
         return err;
@@ -126,7 +127,7 @@ int vmm_free(struct vmm *vmm, uint64_t va)
     err = empty(vmm, map);
     if (err) {
         vmm_resv_unlock(resv);
-        return kfd_fail_in(err, "free: 0x%llx", (unsigned long long)va);
+        return kfd_fail_in(err, "memory at 0x%llx", (unsigned long long)va);
     }
     alloc = map->alloc;
     size = map->size;

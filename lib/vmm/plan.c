@@ -128,7 +128,7 @@ static void unprepare(struct vmm_plan *plan, uint64_t ready, bool failed)
     }
 }
 
-int vmm_plan_run(struct vmm_plan *plan, const char *call)
+int vmm_plan_run(struct vmm_plan *plan)
 {
     struct vmm *vmm = plan->resv->vmm;
     uint64_t ready, done = 0;
@@ -136,23 +136,23 @@ int vmm_plan_run(struct vmm_plan *plan, const char *call)
 
     err = prepare(plan, &ready);
     if (err) {
-        err = kfd_fail_in(err, "%s: mapping %llu of %llu at 0x%llx", call,
-                          (unsigned long long)ready + 1, (unsigned long long)plan->count,
+        err = kfd_fail_in(err, "mapping %llu of %llu at 0x%llx", (unsigned long long)ready + 1,
+                          (unsigned long long)plan->count,
                           (unsigned long long)plan->steps[ready].map->va);
         goto undo;
     }
     for (; done < plan->count; done++) {
         err = step_apply(vmm, &plan->steps[done]);
         if (err) {
-            err = kfd_fail_in(err, "%s: mapping %llu of %llu at 0x%llx", call,
-                              (unsigned long long)done + 1, (unsigned long long)plan->count,
+            err = kfd_fail_in(err, "mapping %llu of %llu at 0x%llx", (unsigned long long)done + 1,
+                              (unsigned long long)plan->count,
                               (unsigned long long)plan->steps[done].map->va);
             goto undo;
         }
     }
     err = settle(plan, done, false);
     if (err) {
-        err = kfd_fail_in(err, "%s: making it visible", call);
+        err = kfd_fail_in(err, "making the change visible");
         goto undo;
     }
     unprepare(plan, ready, false);

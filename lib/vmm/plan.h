@@ -30,7 +30,7 @@ void vmm_plan_fini(struct vmm_plan *plan);
 void vmm_plan_add(struct vmm_plan *plan, struct vmm_mapping *map, const struct vmm_rights *to,
                   uint8_t host_to);
 /* Applies every step and makes it visible, or puts everything back and returns the error, whose
- * text names the call and the step. The mappings' records then hold the new state. */
-int vmm_plan_run(struct vmm_plan *plan, const char *call);
+ * text names the step. The mappings' records then hold the new state. */
+int vmm_plan_run(struct vmm_plan *plan);
 
 #endif

@@ -51,10 +51,10 @@ int vmm_retain(struct vmm *vmm, uint64_t va, vmm_handle *handle)
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm, "retain");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
-    err = vmm_resv_lock_range(vmm, "retain", va, 1, &resv);
+    err = vmm_resv_lock_range(vmm, va, 1, &resv);
     if (err)
         return err;
     map = vmm_maptab_at(&resv->maps, va);
@@ -63,7 +63,7 @@ int vmm_retain(struct vmm *vmm, uint64_t va, vmm_handle *handle)
         atomic_fetch_add(&map->alloc->users, 1);
         *handle = map->alloc->handle;
     } else {
-        err = kfd_fail(-EINVAL, "retain: nothing is mapped at 0x%llx", (unsigned long long)va);
+        err = kfd_fail(-EINVAL, "nothing is mapped at 0x%llx", (unsigned long long)va);
     }
     vmm_resv_unlock(resv);
     return err;
@@ -116,11 +116,11 @@ static int check_piece(const struct vmm_mapping *map, uint64_t va, uint32_t need
                     (map->write_mask ? VMM_PROT_WRITE : 0u) | map->host_prot;
 
     if ((need & held) != need)
-        return kfd_fail(-EINVAL, "0x%llx: nobody has %s access to the mapping at 0x%llx",
+        return kfd_fail(-EINVAL, "address 0x%llx: nobody has %s access to the mapping at 0x%llx",
                         (unsigned long long)va, need & VMM_PROT_WRITE ? "write" : "read",
                         (unsigned long long)map->va);
     if (!vmm_alloc_host_visible(map->alloc))
-        return kfd_fail(-EOPNOTSUPP, "0x%llx: the CPU cannot see all memory of device %u",
+        return kfd_fail(-EOPNOTSUPP, "address 0x%llx: the CPU cannot see all memory of device %u",
                         (unsigned long long)va, map->alloc->props.device);
     return 0;
 }
@@ -136,7 +136,7 @@ static int collect_locked(struct vmm_resv *resv, uint64_t *va, uint64_t end, uin
         int err;
 
         if (!map)
-            return kfd_fail(-EINVAL, "0x%llx is not mapped", (unsigned long long)*va);
+            return kfd_fail(-EINVAL, "nothing is mapped at 0x%llx", (unsigned long long)*va);
         err = check_piece(map, *va, need);
         if (err)
             return err;
@@ -161,7 +161,7 @@ static int collect(struct vmm *vmm, uint64_t va, uint64_t size, uint32_t need,
         struct vmm_resv *resv = vmm_resv_lock(vmm, va);
 
         if (!resv)
-            return kfd_fail(-EINVAL, "0x%llx is no address of this library",
+            return kfd_fail(-EINVAL, "address 0x%llx is not this library's",
                             (unsigned long long)va);
         err = collect_locked(resv, &va, end, need, pieces);
         vmm_resv_unlock(resv);
@@ -178,7 +178,7 @@ int vmm_cpu_walk(struct vmm *vmm, uint64_t va, uint64_t size, uint32_t need,
     int err;
 
     if (size > UINT64_MAX - va)
-        return kfd_fail(-EINVAL, "copy: " VMM_RANGE " overflows", VMM_RANGE_ARGS(va, size));
+        return kfd_fail(-EINVAL, VMM_RANGE " leaves the address space", VMM_RANGE_ARGS(va, size));
     err = collect(vmm, va, size, need, &pieces);
     for (uint64_t i = 0; i < pieces.count && !err; i++) {
         const struct piece *piece = &pieces.at[i];
@@ -203,13 +203,13 @@ int vmm_export_range(struct vmm *vmm, uint64_t va, uint64_t size, int *fd, uint6
 
     resv = size ? vmm_resv_lock(vmm, va) : NULL;
     if (!resv)
-        return kfd_fail(-EINVAL, "export: " VMM_RANGE " is no range of this library",
+        return kfd_fail(-EINVAL, VMM_RANGE " is not inside memory of this library",
                         VMM_RANGE_ARGS(va, size));
     map = vmm_maptab_at(&resv->maps, va);
     if (!map) {
-        err = kfd_fail(-EINVAL, "export: nothing is mapped at 0x%llx", (unsigned long long)va);
+        err = kfd_fail(-EINVAL, "nothing is mapped at 0x%llx", (unsigned long long)va);
     } else if (size > map->va + map->size - va) {
-        err = kfd_fail(-EOPNOTSUPP, "export: " VMM_RANGE " is more than the one mapping at 0x%llx",
+        err = kfd_fail(-EOPNOTSUPP, VMM_RANGE " is more than the one mapping at 0x%llx",
                        VMM_RANGE_ARGS(va, size), (unsigned long long)map->va);
     } else {
         alloc = map->alloc;

@@ -123,7 +123,7 @@ int vmm_radix_insert(struct vmm_radix *r, uint64_t base, uint64_t size, void *ob
     if (g.first >= g.end || !fill(r->root, LEVELS - 1, g, object, &used))
         return 0;
     clear(r->root, LEVELS - 1, g, object);
-    return kfd_fail(-ENOMEM, "reserve: no memory for the index of addresses");
+    return kfd_fail(-ENOMEM, "no memory for the index of addresses");
 }
 
 void vmm_radix_remove(struct vmm_radix *r, uint64_t base, uint64_t size, const void *object)

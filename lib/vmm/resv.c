@@ -17,8 +17,10 @@ int vmm_resv_new(struct vmm *vmm, uint64_t size, uint64_t align, uint64_t hint,
     if (!resv)
         return kfd_fail(-ENOMEM, "no host memory for a reservation record");
     err = vmm_lock_init(&resv->lock, VMM_RANK_RESERVATION);
-    if (err)
+    if (err) {
+        kfd_error_set("no host memory for a lock");
         goto fail;
+    }
     resv->vmm = vmm;
     resv->refs = 1;
     vmm_maptab_init(&resv->maps);
@@ -34,8 +36,7 @@ fail_lock:
     vmm_lock_destroy(&resv->lock);
 fail:
     vmm_free_mem(resv);
-    return kfd_fail(err, "no range of 0x%llx bytes (aligned to 0x%llx) is free in the GPU aperture",
-                    (unsigned long long)size, (unsigned long long)align);
+    return err;
 }
 
 void vmm_resv_publish(struct vmm_resv *resv)
@@ -99,15 +100,14 @@ struct vmm_resv *vmm_resv_lock(struct vmm *vmm, uint64_t va)
     return resv;
 }
 
-int vmm_resv_lock_range(struct vmm *vmm, const char *call, uint64_t va, uint64_t size,
-                        struct vmm_resv **out)
+int vmm_resv_lock_range(struct vmm *vmm, uint64_t va, uint64_t size, struct vmm_resv **out)
 {
     struct vmm_resv *resv = vmm_resv_lock(vmm, va);
     uint64_t base, end;
     bool one_step;
 
     if (!resv)
-        return kfd_fail(-EINVAL, "%s: 0x%llx is in no reservation", call, (unsigned long long)va);
+        return kfd_fail(-EINVAL, "address 0x%llx is in no reservation", (unsigned long long)va);
     base = vmm_resv_base(resv);
     end = vmm_resv_end(resv);
     one_step = resv->one_step;
@@ -117,9 +117,9 @@ int vmm_resv_lock_range(struct vmm *vmm, const char *call, uint64_t va, uint64_t
     }
     vmm_resv_unlock(resv);
     if (one_step)
-        return kfd_fail(-EINVAL, "%s: 0x%llx is one-step memory, not a reservation", call,
+        return kfd_fail(-EINVAL, "address 0x%llx is one-step memory, not a reservation",
                         (unsigned long long)va);
-    return kfd_fail(-EINVAL, "%s: " VMM_RANGE " leaves its reservation " VMM_RANGE, call,
+    return kfd_fail(-EINVAL, VMM_RANGE " leaves its reservation " VMM_RANGE,
                     VMM_RANGE_ARGS(va, size), VMM_RANGE_ARGS(base, end - base));
 }
 
@@ -147,21 +147,21 @@ int vmm_reserve(struct vmm *vmm, uint64_t size, uint64_t align, uint64_t hint, u
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm, "reserve");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     if (size == 0 || !vmm_aligned(size, vmm->granule))
-        return kfd_fail(-EINVAL, "reserve: size 0x%llx is not a multiple of 0x%llx",
+        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)size, (unsigned long long)vmm->granule);
     if (align & (align - 1))
-        return kfd_fail(-EINVAL, "reserve: alignment 0x%llx is not a power of two",
+        return kfd_fail(-EINVAL, "alignment 0x%llx is not a power of two",
                         (unsigned long long)align);
     if (!vmm_aligned(hint, vmm->granule))
-        return kfd_fail(-EINVAL, "reserve: hint 0x%llx is not a multiple of 0x%llx",
+        return kfd_fail(-EINVAL, "hint 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)hint, (unsigned long long)vmm->granule);
     err = vmm_resv_new(vmm, size, align, hint, &resv);
     if (err)
-        return kfd_fail_in(err, "reserve");
+        return err;
     *va = vmm_resv_base(resv);
     atomic_fetch_add(&vmm->n_resv, 1);
     atomic_fetch_add(&vmm->resv_bytes, size);
@@ -174,21 +174,20 @@ int vmm_address_free(struct vmm *vmm, uint64_t va, uint64_t size)
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm, "address free");
+    err = vmm_need_engine(vmm);
     if (err)
         return err;
     if (size == 0)
-        return kfd_fail(-EINVAL, "address free: size is 0");
-    err = vmm_resv_lock_range(vmm, "address free", va, size, &resv);
+        return kfd_fail(-EINVAL, "size is 0");
+    err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         return err;
     if (va != vmm_resv_base(resv) || size != resv->space.size) {
-        err = kfd_fail(
-            -EINVAL, "address free: " VMM_RANGE " is not the whole reservation " VMM_RANGE,
-            VMM_RANGE_ARGS(va, size), VMM_RANGE_ARGS(vmm_resv_base(resv), resv->space.size));
+        err = kfd_fail(-EINVAL, VMM_RANGE " is not the whole reservation " VMM_RANGE,
+                       VMM_RANGE_ARGS(va, size),
+                       VMM_RANGE_ARGS(vmm_resv_base(resv), resv->space.size));
     } else if (resv->maps.count) {
-        err = kfd_fail(-EINVAL,
-                       "address free: " VMM_RANGE " still has %llu mappings, first at 0x%llx",
+        err = kfd_fail(-EINVAL, VMM_RANGE " still has mappings: %llu, the first at 0x%llx",
                        VMM_RANGE_ARGS(va, size), (unsigned long long)resv->maps.count,
                        (unsigned long long)vmm_maptab_first(&resv->maps)->va);
     }

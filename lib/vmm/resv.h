@@ -42,8 +42,7 @@ void vmm_resv_drop(struct vmm_resv *resv);
 struct vmm_resv *vmm_resv_lock(struct vmm *vmm, uint64_t va);
 /* As above for a VMM call on [va, va + size): -EINVAL with a text when the range is not inside one
  * reservation or is one-step memory. */
-int vmm_resv_lock_range(struct vmm *vmm, const char *call, uint64_t va, uint64_t size,
-                        struct vmm_resv **out);
+int vmm_resv_lock_range(struct vmm *vmm, uint64_t va, uint64_t size, struct vmm_resv **out);
 void vmm_resv_unlock(struct vmm_resv *resv);
 /* Ends a locked reservation: unlocks it, gives the address space back, frees it with the last
  * reference. */

@@ -411,9 +411,10 @@ static int reserve_between(struct vmm_space *s, uint64_t size, uint64_t align,
         next = vmm_space_next(next);
     }
     return kfd_fail(-ENOMEM,
-                    "reserve: no 0x%llx free bytes at a multiple of 0x%llx in [0x%llx, 0x%llx)",
-                    (unsigned long long)size, (unsigned long long)align, (unsigned long long)s->low,
-                    (unsigned long long)s->high);
+                    "the GPUs' address range 0x%llx..0x%llx has no free 0x%llx bytes at a multiple "
+                    "of 0x%llx",
+                    (unsigned long long)s->low, (unsigned long long)s->high - 1,
+                    (unsigned long long)size, (unsigned long long)align);
 }
 
 int vmm_space_reserve(struct vmm_space *s, uint64_t size, uint64_t align, uint64_t hint,
@@ -423,10 +424,10 @@ int vmm_space_reserve(struct vmm_space *s, uint64_t size, uint64_t align, uint64
     uint64_t at = 0;
 
     if (size == 0 || size & (s->page - 1))
-        return kfd_fail(-EINVAL, "reserve: size 0x%llx is no multiple of 0x%llx",
+        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)size, (unsigned long long)s->page);
     if (align & (align - 1))
-        return kfd_fail(-EINVAL, "reserve: alignment 0x%llx is no power of two",
+        return kfd_fail(-EINVAL, "alignment 0x%llx is not a power of two",
                         (unsigned long long)align);
     if (align < s->page)
         align = s->page;
@@ -434,7 +435,9 @@ int vmm_space_reserve(struct vmm_space *s, uint64_t size, uint64_t align, uint64
         align = KFD_HUGE_PAGE_SIZE;
     if (size > s->high - s->low || align > s->high)
         return kfd_fail(-ENOMEM,
-                        "reserve: 0x%llx bytes at a multiple of 0x%llx exceed the aperture",
+                        "the GPUs' address range 0x%llx..0x%llx has no room for 0x%llx bytes at a "
+                        "multiple of 0x%llx",
+                        (unsigned long long)s->low, (unsigned long long)s->high - 1,
                         (unsigned long long)size, (unsigned long long)align);
 
     if (hint >= s->low && hint < s->high && size <= s->high - hint && !(hint & (align - 1)) &&

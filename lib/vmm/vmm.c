@@ -14,23 +14,23 @@
 #define LOWEST_VA 0x200000ull
 #define HIGHEST_VA (1ull << 47)
 
-int vmm_need_engine(const struct vmm *vmm, const char *call)
+int vmm_need_engine(const struct vmm *vmm)
 {
     if (vmm->engine)
         return 0;
-    return kfd_fail(-EOPNOTSUPP, "%s: no memory mapping works here: %s", call, vmm->reason);
+    return kfd_fail(-EOPNOTSUPP, "no memory mapping works here: %s", vmm->reason);
 }
 
-int vmm_check_range(const struct vmm *vmm, const char *call, uint64_t va, uint64_t size)
+int vmm_check_range(const struct vmm *vmm, uint64_t va, uint64_t size)
 {
     if (size == 0 || !vmm_aligned(size, vmm->granule))
-        return kfd_fail(-EINVAL, "%s: size 0x%llx is not a multiple of 0x%llx", call,
+        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)size, (unsigned long long)vmm->granule);
     if (!vmm_aligned(va, vmm->granule))
-        return kfd_fail(-EINVAL, "%s: address 0x%llx is not a multiple of 0x%llx", call,
+        return kfd_fail(-EINVAL, "address 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)va, (unsigned long long)vmm->granule);
     if (size > UINT64_MAX - va)
-        return kfd_fail(-EINVAL, "%s: " VMM_RANGE " overflows", call, VMM_RANGE_ARGS(va, size));
+        return kfd_fail(-EINVAL, VMM_RANGE " leaves the address space", VMM_RANGE_ARGS(va, size));
     return 0;
 }
 

@@ -65,10 +65,10 @@ static inline bool vmm_aligned(uint64_t value, uint64_t to)
 #define VMM_RANGE_ARGS(va, size) (unsigned long long)(va), (unsigned long long)(size)
 
 /* -EOPNOTSUPP with the reason when no engine works, else 0. */
-int vmm_need_engine(const struct vmm *vmm, const char *call);
+int vmm_need_engine(const struct vmm *vmm);
 
 /* A sub-range check shared by every call that takes va and size: size not 0, both multiples of the
  * granule, no overflow. */
-int vmm_check_range(const struct vmm *vmm, const char *call, uint64_t va, uint64_t size);
+int vmm_check_range(const struct vmm *vmm, uint64_t va, uint64_t size);
 
 #endif

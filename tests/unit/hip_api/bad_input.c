@@ -133,7 +133,7 @@ static void test_address_free(void **state)
     INVALID(hipMemAddressFree(s.reserved, SIZE_MAX), "0x");
     INVALID(hipMemAddressFree(s.reserved + 4096, SIZE - 4096), "0x");
     INVALID(hipMemAddressFree(s.reserved + 1, SIZE), "0x");
-    INVALID(hipMemAddressFree(s.mapped, 4 * SIZE), "2 mappings");
+    INVALID(hipMemAddressFree(s.mapped, 4 * SIZE), "mappings: 2");
     INVALID(hipMemAddressFree(s.gone, 64 * SIZE), "0x");
     INVALID(hipMemAddressFree(s.malloced, SIZE), "0x");
     INVALID(hipMemAddressFree(&local, SIZE), "0x");
@@ -164,9 +164,9 @@ static void test_create(void **state)
     INVALID(hipMemCreate(&out, SIZE, &p, 0), "prop->type");
     p = s.prop;
     p.location.type = hipMemLocationTypeInvalid;
-    INVALID(hipMemCreate(&out, SIZE, &p, 0), "location type 0");
+    INVALID(hipMemCreate(&out, SIZE, &p, 0), "of type 0");
     p.location.type = (hipMemLocationType)5;
-    INVALID(hipMemCreate(&out, SIZE, &p, 0), "location type 5");
+    INVALID(hipMemCreate(&out, SIZE, &p, 0), "of type 5");
     p.location.type = hipMemLocationTypeHostNuma;
     p.location.id = -1;
     INVALID(hipMemCreate(&out, SIZE, &p, 0), "NUMA node -1");
@@ -302,9 +302,9 @@ static void test_set_access(void **state)
     d.location.type = hipMemLocationTypeHostNuma;
     INVALID(hipMemSetAccess(s.mapped, SIZE, &d, 1), "desc[0]: NUMA node -1");
     d.location.type = hipMemLocationTypeInvalid;
-    INVALID(hipMemSetAccess(s.mapped, SIZE, &d, 1), "desc[0]: location type 0");
+    INVALID(hipMemSetAccess(s.mapped, SIZE, &d, 1), "desc[0] is of type 0");
     d.location.type = (hipMemLocationType)-1;
-    INVALID(hipMemSetAccess(s.mapped, SIZE, &d, 1), "desc[0]: location type -1");
+    INVALID(hipMemSetAccess(s.mapped, SIZE, &d, 1), "desc[0] is of type -1");
     for (int flags = -1; flags < 8; flags++) {
         d = s.desc;
         d.flags = (hipMemAccessFlags)flags;
@@ -333,7 +333,7 @@ static void test_get_access(void **state)
     l.id = -1;
     INVALID(hipMemGetAccess(&flags, &l, s.mapped), "device -1");
     l.type = hipMemLocationTypeInvalid;
-    INVALID(hipMemGetAccess(&flags, &l, s.mapped), "location type 0");
+    INVALID(hipMemGetAccess(&flags, &l, s.mapped), "of type 0");
     assert_int_equal(flags, 99);
 }
 
@@ -354,7 +354,7 @@ static void test_granularity(void **state)
     p.location.id = -1;
     INVALID(hipMemGetAllocationGranularity(&out, &p, minimum), "device -1");
     p.location.type = hipMemLocationTypeInvalid;
-    INVALID(hipMemGetAllocationGranularity(&out, &p, minimum), "location type 0");
+    INVALID(hipMemGetAllocationGranularity(&out, &p, minimum), "of type 0");
     p = s.prop;
     p.type = hipMemAllocationTypeInvalid;
     INVALID(hipMemGetAllocationGranularity(&out, &p, minimum), "prop->type");

@@ -151,10 +151,10 @@ static void test_a_copy_to_a_hole_or_without_access_is_invalid_and_writes_nothin
     assert_int_not_equal(seen, 9);
     set_access(ptr, 4096, 0, hipMemAccessFlagsProtReadWrite);
     HIP_OK(hipMemset(ptr, 0, 4096));
-    HIP_FAILS(hipMemset(ptr, 1, 8192), hipErrorInvalidValue, "not mapped");
+    HIP_FAILS(hipMemset(ptr, 1, 8192), hipErrorInvalidValue, "nothing is mapped");
     assert_int_equal(gpu_read(*state, 0, ptr), 0);
     HIP_FAILS(hipMemcpy(ptr + 4096, &value, 8, hipMemcpyHostToDevice), hipErrorInvalidValue,
-              "not mapped");
+              "nothing is mapped");
     HIP_OK(hipMemUnmap(ptr, 4096));
     HIP_OK(hipMemAddressFree(ptr, 8192));
     HIP_OK(hipMemRelease(handle));

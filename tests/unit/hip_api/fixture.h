@@ -28,7 +28,28 @@
             fail_msg("%s: %s: %s", #call, hipGetErrorName(hip_code), hipxGetLastErrorText()); \
     } while (0)
 
-/* The code, and a word of the text. */
+/* Every text is one sentence: "hipMemMap: offset 0x10 is not a multiple of 0x1000". It names the
+ * call once and then what is wrong, without an end stop, so that a program can put it anywhere. A
+ * second name in front would be the text of an older failure. */
+static inline void check_text(const char *call, const char *text)
+{
+    size_t name = strcspn(call, "("), end = strcspn(text, ":");
+    const char *rest = text + end;
+
+    if (strncmp(call, text, name) != 0 || strncmp(rest, ": ", 2) != 0)
+        fail_msg("%s: the text does not begin with the call: %s", call, text);
+    rest += 2;
+    if (strncmp(rest, "hip", 3) == 0 || strstr(rest, ": hip") || strstr(rest, "vmm_"))
+        fail_msg("%s: the text names another call: %s", call, text);
+    if (strlen(rest) < 8 || strpbrk(text, "\n\t") || strchr(".: ", text[strlen(text) - 1]))
+        fail_msg("%s: no sentence: \"%s\"", call, text);
+    for (const char *p = strstr(text, ": "); p; p = strstr(p + 2, ": ")) {
+        if (strncmp(p, strstr(p + 2, ": ") ? strstr(p + 2, ": ") : "", 6) == 0)
+            fail_msg("%s: the text says something twice: %s", call, text);
+    }
+}
+
+/* The code, a word of the text, and that it is made like the others. */
 #define HIP_FAILS(call, expected, word)                                                     \
     do {                                                                                    \
         hipError_t hip_code = (call);                                                       \
@@ -38,6 +59,7 @@
                      hipGetErrorName(expected), hipxGetLastErrorText());                    \
         if (!strstr(hipxGetLastErrorText(), word))                                          \
             fail_msg("%s: the text lacks \"%s\": %s", #call, word, hipxGetLastErrorText()); \
+        check_text(#call, hipxGetLastErrorText());                                          \
     } while (0)
 
 struct fixture {

@@ -155,9 +155,11 @@ static void test_retain_wants_a_mapping_of_vmm_memory(void **state)
     int local;
 
     HIP_OK(hipMalloc(&one_step, 4096));
-    HIP_FAILS(hipMemRetainAllocationHandle(&handle, ptr), hipErrorInvalidValue, "retain");
-    HIP_FAILS(hipMemRetainAllocationHandle(&handle, one_step), hipErrorInvalidValue, "retain");
-    HIP_FAILS(hipMemRetainAllocationHandle(&handle, &local), hipErrorInvalidValue, "retain");
+    HIP_FAILS(hipMemRetainAllocationHandle(&handle, ptr), hipErrorInvalidValue,
+              "nothing is mapped");
+    HIP_FAILS(hipMemRetainAllocationHandle(&handle, one_step), hipErrorInvalidValue, "one-step");
+    HIP_FAILS(hipMemRetainAllocationHandle(&handle, &local), hipErrorInvalidValue,
+              "in no reservation");
     assert_ptr_equal(handle, (void *)5);
     HIP_OK(hipFree(one_step));
     HIP_OK(hipMemAddressFree(ptr, 4096));

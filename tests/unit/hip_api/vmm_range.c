@@ -64,7 +64,7 @@ static void test_an_address_space_that_is_used_up_is_out_of_memory(void **state)
     void *ptr = (void *)5;
 
     HIP_FAILS(hipMemAddressReserve(&ptr, (size_t)1 << 62, 0, NULL, 0), hipErrorOutOfMemory,
-              "reserve");
+              "no room");
     assert_ptr_equal(ptr, (void *)5);
 }
 
