@@ -72,7 +72,11 @@ struct vmm_options {
  * kernel lacks is -EOPNOTSUPP. With no device it succeeds and its engine is VMM_ENGINE_NONE.
  */
 KFDIRECT_API int vmm_open(struct kfd *kfd, const struct vmm_options *options, struct vmm **out);
-/* Unmaps and frees everything that is left, and its address space. NULL is allowed. */
+/*
+ * Unmaps and frees everything that is left, and its address space. NULL is allowed. What the kernel
+ * refuses even now stays mapped until the process ends; a later VMM that maps something at such an
+ * address gets the kernel's -EINVAL.
+ */
 KFDIRECT_API void vmm_close(struct vmm *vmm);
 
 KFDIRECT_API struct kfd *vmm_kfd(struct vmm *vmm);

@@ -9,6 +9,8 @@
 
 #include "kfd/poison.h"
 
+#define FAR_INSIDE ((uint64_t)64 << 20)
+
 int vmm_alloc_new(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
                   struct vmm_alloc **out)
 {
@@ -82,18 +84,26 @@ static int alloc_destroy(struct vmm_alloc *alloc)
 }
 
 /* Gives an allocation that nobody refers to back, now or, where the kernel refuses, later. */
-static void discard(struct vmm_alloc *alloc)
+static bool discard(struct vmm_alloc *alloc)
 {
     struct vmm *vmm = alloc->vmm;
 
     if (alloc_destroy(alloc) == 0) {
         vmm_alloc_delete(alloc);
-        return;
+        return true;
     }
+    alloc->next_zombie = NULL;
     vmm_lock_acquire(&vmm->log_lock);
-    alloc->next_zombie = vmm->zombies;
-    vmm->zombies = alloc;
+    *vmm->last_zombie = alloc;
+    vmm->last_zombie = &alloc->next_zombie;
     vmm_lock_release(&vmm->log_lock);
+    return false;
+}
+
+void vmm_alloc_abandon(struct vmm_alloc *alloc)
+{
+    alloc_destroy(alloc);
+    vmm_alloc_delete(alloc);
 }
 
 void vmm_alloc_put(struct vmm_alloc *alloc)
@@ -110,18 +120,28 @@ void vmm_alloc_put(struct vmm_alloc *alloc)
     discard(alloc);
 }
 
-void vmm_alloc_reap(struct vmm *vmm)
+static struct vmm_alloc *first_zombie(struct vmm *vmm)
 {
-    struct vmm_alloc *list, *next;
+    struct vmm_alloc *alloc;
 
     vmm_lock_acquire(&vmm->log_lock);
-    list = vmm->zombies;
-    vmm->zombies = NULL;
+    alloc = vmm->zombies;
+    if (alloc)
+        vmm->zombies = alloc->next_zombie;
+    if (!vmm->zombies)
+        vmm->last_zombie = &vmm->zombies;
     vmm_lock_release(&vmm->log_lock);
-    for (; list; list = next) {
-        next = list->next_zombie;
-        discard(list);
-    }
+    return alloc;
+}
+
+/* A kernel that refuses one will refuse the next, so the first refusal ends it: whatever it keeps
+ * for ever costs a later call one request, not one each. */
+void vmm_alloc_reap(struct vmm *vmm)
+{
+    struct vmm_alloc *alloc = first_zombie(vmm);
+
+    while (alloc && discard(alloc))
+        alloc = first_zombie(vmm);
 }
 
 uint32_t vmm_alloc_flags(const struct vmm_alloc *alloc)
@@ -186,8 +206,9 @@ int vmm_alloc_view(struct vmm_alloc *alloc, uint64_t offset, uint64_t size, int 
     int fd, err;
 
     /* The render node maps a BO only from its start (T17), so its prefix serves an inner range when
-     * the address is free to choose; a dma-buf serves any range but costs an export. */
-    if (alloc->mmap_offset && (offset == 0 || !fixed)) {
+     * the address is free to choose; a dma-buf serves any range but costs an export. Far into a
+     * large BO that is the better bargain: a prefix needs as much address space as it is long. */
+    if (alloc->mmap_offset && (offset == 0 || (!fixed && offset <= FAR_INSIDE))) {
         err = view_map(vmm, fixed, offset + size, prot, kfd_device_drm_fd(vmm_alloc_owner(alloc)),
                        alloc->mmap_offset, view);
         if (!err)

@@ -49,6 +49,8 @@ void vmm_alloc_delete(struct vmm_alloc *alloc);
  * kept and tried again by vmm_alloc_reap. */
 void vmm_alloc_put(struct vmm_alloc *alloc);
 void vmm_alloc_reap(struct vmm *vmm);
+/* The last attempt: the record goes, and what the kernel still refuses stays with it. */
+void vmm_alloc_abandon(struct vmm_alloc *alloc);
 
 static inline struct kfd_device *vmm_alloc_owner(const struct vmm_alloc *alloc)
 {

@@ -88,6 +88,7 @@ int vmm_open(struct kfd *kfd, const struct vmm_options *options, struct vmm **ou
         return kfd_fail(-ENOMEM, "no host memory for a vmm");
     vmm->kfd = kfd;
     vmm->sys = kfd_get_sys(kfd);
+    vmm->last_zombie = &vmm->zombies;
     vmm->granule = vmm->granularity = granule();
     if (options && options->size >= sizeof(*options))
         wanted = options->min_granularity;
@@ -182,10 +183,9 @@ void vmm_close(struct vmm *vmm)
         while (users--)
             vmm_alloc_put(list);
     }
-    vmm_alloc_reap(vmm);
     for (list = vmm->zombies; list; list = next) {
         next = list->next_zombie;
-        vmm_alloc_delete(list);
+        vmm_alloc_abandon(list);
     }
     if (vmm->space_ready)
         vmm_space_fini(&vmm->space);

@@ -40,8 +40,9 @@ struct vmm {
 
     struct vmm_handles handles; /* live allocations made by vmm_create and vmm_import */
 
-    struct vmm_lock log_lock;  /* rank 60: zombies */
-    struct vmm_alloc *zombies; /* allocations the kernel refused to free; tried again later */
+    struct vmm_lock log_lock; /* rank 60: zombies */
+    /* Allocations the kernel refused to free, the oldest first; tried again later. */
+    struct vmm_alloc *zombies, **last_zombie;
 
     atomic_uint next_id;            /* mapping ids */
     atomic_uint_fast64_t unflushed; /* devices whose TLB flush failed */

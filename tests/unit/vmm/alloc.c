@@ -150,6 +150,31 @@ static void memory_the_kernel_refuses_to_free_is_freed_by_a_later_call(struct fi
     assert_int_equal(usage.objects, 0);
 }
 
+/* However much the kernel keeps, a later call asks it for one of them. */
+static void what_the_kernel_keeps_costs_a_call_one_request(struct fixture *f)
+{
+    struct kfd_sys_fault fault = {
+        .op = KFD_SYS_REQUEST, .request = 'K' << 8 | 0x17, .error = EBUSY, .forever = true};
+    struct kfd_sys_counts before, after;
+    struct fake_usage usage;
+    vmm_handle handle[20];
+
+    for (int i = 0; i < 20; i++)
+        handle[i] = fixture_create(f, 0, 2 * MIB);
+    kfd_sys_inject_set(f->injector, &fault);
+    for (int i = 0; i < 19; i++)
+        assert_int_equal(vmm_release(f->vmm, handle[i]), 0);
+    kfd_sys_count_get(f->counter, &before);
+    assert_int_equal(vmm_release(f->vmm, handle[19]), 0);
+    kfd_sys_count_get(f->counter, &after);
+    assert_int_equal(after.requests - before.requests, 2); /* its own, and one of the others */
+    kfd_sys_inject_set(f->injector, NULL);
+    handle[0] = fixture_create(f, 0, 2 * MIB);
+    assert_int_equal(vmm_release(f->vmm, handle[0]), 0);
+    fake_get_usage(f->fake, &usage);
+    assert_int_equal(usage.objects, 0);
+}
+
 struct peek {
     struct vmm *vmm;
     vmm_handle handle;
@@ -202,6 +227,7 @@ FIXTURE_TEST(bad_arguments_name_the_culprit)
 FIXTURE_TEST(an_exported_descriptor_imports_as_a_second_handle_of_the_same_bytes)
 FIXTURE_TEST(descriptors_that_are_no_dmabuf_are_einval)
 FIXTURE_TEST(memory_the_kernel_refuses_to_free_is_freed_by_a_later_call)
+FIXTURE_TEST(what_the_kernel_keeps_costs_a_call_one_request)
 
 int main(void)
 {
@@ -215,6 +241,7 @@ int main(void)
         T(an_exported_descriptor_imports_as_a_second_handle_of_the_same_bytes),
         T(descriptors_that_are_no_dmabuf_are_einval),
         T(memory_the_kernel_refuses_to_free_is_freed_by_a_later_call),
+        T(what_the_kernel_keeps_costs_a_call_one_request),
         cmocka_unit_test(test_a_guessed_handle_is_einval_until_create_returns),
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct fixture drm = {.machine = "mi300x:2", .kernel = "6.12"};
@@ -37,6 +38,45 @@ static int read_cpu(struct fixture *f, uint64_t va, void *bytes, uint64_t size)
     void *next = bytes;
 
     return vmm_cpu_walk(f->vmm, va, size, VMM_PROT_READ, copy_out, &next);
+}
+
+static uint64_t address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu", &pages), 1);
+    fclose(f);
+    return (uint64_t)pages * 4096;
+}
+
+/* A process that may not have much more address space copies the end of a large buffer. */
+static void a_copy_far_into_a_buffer_needs_no_room_for_all_of_it(struct fixture *f)
+{
+    const uint64_t size = (uint64_t)8 << 30;
+    vmm_handle handle = fixture_create(f, 0, size);
+    struct vmm_access access = {0, VMM_PROT_READ_WRITE};
+    uint64_t va = fixture_reserve(f, size);
+    struct rlimit limit, less;
+    char text[8] = "";
+    int in, out;
+
+    fixture_map(f, va, size, 0, handle);
+    assert_int_equal(vmm_set_access(f->vmm, va, size, &access, 1), 0);
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    less = limit;
+    less.rlim_cur = address_space() + (256 << 20);
+    assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+    in = write_cpu(f, va + size - 7, "the end", 7);
+    out = read_cpu(f, va + size - 7, text, 7);
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    assert_int_equal(in, 0);
+    assert_int_equal(out, 0);
+    assert_string_equal(text, "the end");
+    assert_int_equal(vmm_unmap(f->vmm, va, size), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, size), 0);
 }
 
 static void a_query_tells_mapping_reservation_and_owner(struct fixture *f)
@@ -149,6 +189,7 @@ static void a_range_of_one_mapping_exports_with_its_offset(struct fixture *f)
 }
 
 FIXTURE_TEST(a_query_tells_mapping_reservation_and_owner)
+FIXTURE_TEST(a_copy_far_into_a_buffer_needs_no_room_for_all_of_it)
 FIXTURE_TEST(retain_takes_any_byte_of_a_mapping_and_counts)
 FIXTURE_TEST(a_cpu_walk_crosses_mappings_and_checks_rights_first)
 FIXTURE_TEST(a_cpu_walk_behind_a_small_bar_is_not_supported)
@@ -162,6 +203,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         T(a_query_tells_mapping_reservation_and_owner, drm),
+        T(a_copy_far_into_a_buffer_needs_no_room_for_all_of_it, drm),
         T(retain_takes_any_byte_of_a_mapping_and_counts, drm),
         T(a_cpu_walk_crosses_mappings_and_checks_rights_first, drm),
         T(a_cpu_walk_crosses_mappings_and_checks_rights_first, gem),
