@@ -154,12 +154,13 @@ KFDIRECT_API int vmm_export_range(struct vmm *vmm, uint64_t va, uint64_t size, i
                                   uint64_t *offset);
 
 enum vmm_kind {
-    VMM_KIND_NONE,     /* no address of ours */
-    VMM_KIND_FREE,     /* in our address space, reserved by nobody: no CPU access may touch it */
-    VMM_KIND_RESERVED, /* reserved, nothing mapped at this byte */
-    VMM_KIND_MAPPED,   /* a mapping */
-    VMM_KIND_DEVICE,   /* vmm_alloc of device memory */
-    VMM_KIND_HOST,     /* vmm_alloc of host memory */
+    VMM_KIND_NONE,       /* no address of ours */
+    VMM_KIND_FREE,       /* in our address space, reserved by nobody: no CPU access may touch it */
+    VMM_KIND_RESERVED,   /* reserved, nothing mapped at this byte */
+    VMM_KIND_MAPPED,     /* a mapping */
+    VMM_KIND_DEVICE,     /* vmm_alloc of device memory */
+    VMM_KIND_HOST,       /* vmm_alloc of host memory */
+    VMM_KIND_REGISTERED, /* the program's own memory, by vmm_register */
 };
 
 struct vmm_range {
@@ -187,6 +188,18 @@ KFDIRECT_API int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint6
 KFDIRECT_API int vmm_free(struct vmm *vmm, uint64_t va);
 
 /*
+ * Gives the program's own memory [va, va + size) to every device at its own address, read-write, in
+ * two ioctls; of pages that it fills in part, the rest too. The memory must stay mapped, writable,
+ * until vmm_unregister. tag is kept in the properties that vmm_query gives; NULL: zeros.
+ * -EINVAL: 0, past the end of addresses, memory of this library, or nothing the program may write;
+ * -EEXIST: a page of it is registered already; -EOPNOTSUPP: an address that a device cannot reach
+ * (40 bits on GPUs before gfx9); -ENOMEM: the driver's limit of pinned memory.
+ */
+KFDIRECT_API int vmm_register(struct vmm *vmm, uint64_t va, uint64_t size, const uint32_t tag[4]);
+/* Takes it away again. -ENOENT: va is not the very address that was registered. */
+KFDIRECT_API int vmm_unregister(struct vmm *vmm, uint64_t va);
+
+/*
  * Calls each(arg, cpu, size) for consecutive pieces of [va, va + size), seen by the CPU whatever
  * its rights on the mapping. need: the rights that some device or the CPU must hold on every piece.
  * Validates the whole range before the first call; ranges may cross mappings and reservations.
@@ -198,7 +211,7 @@ KFDIRECT_API int vmm_cpu_walk(struct vmm *vmm, uint64_t va, uint64_t size, uint3
 /* Totals, for tests, tools and leak reports. */
 struct vmm_stats {
     uint64_t reservations, reserved_bytes, allocations, allocated_bytes, mappings, mapped_bytes;
-    uint64_t one_step, one_step_bytes, arenas;
+    uint64_t one_step, one_step_bytes, registered, registered_bytes, arenas;
 };
 KFDIRECT_API void vmm_get_stats(struct vmm *vmm, struct vmm_stats *out);
 

@@ -56,14 +56,14 @@ static hipError_t classify(struct hip_state *state, const void *ptr, size_t size
         return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx leave the address space", size,
                         (unsigned long long)address(ptr));
     vmm_query(state->vmm, address(ptr), &first);
-    *ours = first.kind != VMM_KIND_NONE;
+    *ours = first.kind != VMM_KIND_NONE && first.kind != VMM_KIND_REGISTERED;
     if (*ours)
         return hipSuccess;
     vmm_query(state->vmm, address(ptr) + size - 1, &last);
-    if (last.kind != VMM_KIND_NONE)
+    if (last.kind != VMM_KIND_NONE && last.kind != VMM_KIND_REGISTERED)
         return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx begin outside GPU memory",
                         size, (unsigned long long)address(ptr));
-    if (device)
+    if (device && first.kind != VMM_KIND_REGISTERED)
         return hip_fail(hipErrorInvalidValue, "no device memory at 0x%llx, against the kind",
                         (unsigned long long)address(ptr));
     return hipSuccess;

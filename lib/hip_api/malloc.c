@@ -2,6 +2,8 @@
 /* One-step memory: hipMalloc, pinned host memory, and their kin. */
 #include "hip_api/malloc.h"
 
+#include <errno.h>
+
 #include "hip_api/state.h"
 #include "hip_api/stream.h"
 #include "hip_api/thread.h"
@@ -33,7 +35,7 @@ static hipError_t allocate(struct hip_state *state, enum vmm_location location, 
     return code;
 }
 
-static hipError_t start_with_output(void **ptr, struct hip_state **state)
+static hipError_t start_with_pointer(const void *ptr, struct hip_state **state)
 {
     hipError_t code = hip_start(state);
 
@@ -45,7 +47,7 @@ static hipError_t start_with_output(void **ptr, struct hip_state **state)
 static hipError_t device_malloc(void **ptr, size_t size, unsigned int flags)
 {
     struct hip_state *state;
-    hipError_t code = start_with_output(ptr, &state);
+    hipError_t code = start_with_pointer(ptr, &state);
 
     if (code != hipSuccess)
         return code;
@@ -90,7 +92,7 @@ static hipError_t host_malloc(void **ptr, size_t size, unsigned int flags)
                                hipHostMallocNumaUser | hipHostMallocCoherent |
                                hipHostMallocNonCoherent;
     struct hip_state *state;
-    hipError_t code = start_with_output(ptr, &state);
+    hipError_t code = start_with_pointer(ptr, &state);
 
     if (code != hipSuccess)
         return code;
@@ -126,7 +128,7 @@ hipError_t hipMemAllocHost(void **ptr, size_t size)
 hipError_t hipMallocManaged(void **ptr, size_t size, unsigned int flags)
 {
     struct hip_state *state;
-    hipError_t code = start_with_output(ptr, &state);
+    hipError_t code = start_with_pointer(ptr, &state);
 
     if (code == hipSuccess)
         code = hip_fail(hipErrorNotSupported, "there is no managed memory here");
@@ -177,8 +179,8 @@ static hipError_t find_host(const void *ptr, struct vmm_range *range)
     if (code != hipSuccess)
         return code;
     vmm_query(state->vmm, (uint64_t)(uintptr_t)ptr, range);
-    if (range->kind != VMM_KIND_HOST)
-        return hip_fail(hipErrorInvalidValue, "address 0x%llx is not host memory of this library",
+    if (range->kind != VMM_KIND_HOST && range->kind != VMM_KIND_REGISTERED)
+        return hip_fail(hipErrorInvalidValue, "address 0x%llx is no host memory known here",
                         (unsigned long long)(uintptr_t)ptr);
     return hipSuccess;
 }
@@ -212,27 +214,48 @@ hipError_t hipHostGetFlags(unsigned int *flags, void *host)
     HIP_RETURN(code);
 }
 
+static hipError_t host_register(void *ptr, size_t size, unsigned int flags)
+{
+    const uint32_t tag[4] = {[HIP_TAG_FLAGS] = flags,
+                             [HIP_TAG_SIZE_LOW] = (uint32_t)size,
+                             [HIP_TAG_SIZE_HIGH] = (uint32_t)((uint64_t)size >> 32)};
+    struct hip_state *state;
+    hipError_t code = start_with_pointer(ptr, &state);
+    int err;
+
+    if (code != hipSuccess)
+        return code;
+    if (size == 0)
+        return hip_fail(hipErrorInvalidValue, "size is 0");
+    if (flags & (hipHostRegisterIoMemory | hipHostRegisterReadOnly))
+        return hip_fail(hipErrorNotSupported,
+                        "flags is 0x%x: neither device registers nor read-only memory", flags);
+    if (flags & ~(unsigned)(hipHostRegisterPortable | hipHostRegisterMapped))
+        return hip_fail(hipErrorInvalidValue,
+                        "flags is 0x%x, which has bits that are not known here", flags);
+    err = vmm_register(state->vmm, (uint64_t)(uintptr_t)ptr, size, tag);
+    return err == -EEXIST ? hipErrorHostMemoryAlreadyRegistered : hip_from_errno(err);
+}
+
+/* The memory keeps its address: every device sees it where the program does. */
 hipError_t hipHostRegister(void *ptr, size_t size, unsigned int flags)
 {
-    struct hip_state *state;
-    hipError_t code = hip_start(&state);
+    HIP_RETURN(host_register(ptr, size, flags));
+}
 
-    if (code == hipSuccess && (!ptr || size == 0))
-        code = hip_fail(hipErrorInvalidValue, "%s", ptr ? "size is 0" : "ptr is NULL");
-    if (code == hipSuccess)
-        code = hip_fail(hipErrorNotSupported, "pageable memory cannot be given to a GPU here: "
-                                              "use hipHostMalloc");
-    HIP_RETURN(code);
+static hipError_t host_unregister(void *ptr)
+{
+    struct hip_state *state;
+    hipError_t code = start_with_pointer(ptr, &state);
+    int err;
+
+    if (code != hipSuccess)
+        return code;
+    err = vmm_unregister(state->vmm, (uint64_t)(uintptr_t)ptr);
+    return err == -ENOENT ? hipErrorHostMemoryNotRegistered : hip_from_errno(err);
 }
 
 hipError_t hipHostUnregister(void *ptr)
 {
-    struct hip_state *state;
-    hipError_t code = hip_start(&state);
-
-    if (code == hipSuccess && !ptr)
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
-    if (code == hipSuccess)
-        code = hip_fail(hipErrorHostMemoryNotRegistered, "nothing is registered here");
-    HIP_RETURN(code);
+    HIP_RETURN(host_unregister(ptr));
 }

@@ -17,7 +17,13 @@ static void query(struct hip_state *state, const void *ptr, struct vmm_range *ra
 static bool is_memory(const struct vmm_range *range)
 {
     return range->kind == VMM_KIND_MAPPED || range->kind == VMM_KIND_DEVICE ||
-           range->kind == VMM_KIND_HOST;
+           range->kind == VMM_KIND_HOST || range->kind == VMM_KIND_REGISTERED;
+}
+
+/* Whether the program reads and writes it at its address without asking for access. */
+static bool is_host(const struct vmm_range *range)
+{
+    return range->kind == VMM_KIND_HOST || range->kind == VMM_KIND_REGISTERED;
 }
 
 static hipMemoryType memory_type(const struct vmm_range *range)
@@ -50,7 +56,7 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
     if (is_memory(&range)) {
         attributes->device = (int)range.props.device;
         attributes->devicePointer = (void *)(uintptr_t)ptr;
-        if (range.kind == VMM_KIND_HOST)
+        if (is_host(&range))
             attributes->hostPointer = (void *)(uintptr_t)ptr;
         if (range.kind != VMM_KIND_MAPPED)
             attributes->allocationFlags = range.props.tag[HIP_TAG_FLAGS];
@@ -108,7 +114,7 @@ static hipError_t put_attribute(void *data, hipPointer_attribute attribute, cons
         put_wide(data, (uintptr_t)ptr);
         return hipSuccess;
     case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (range->kind != VMM_KIND_HOST)
+        if (!is_host(range))
             return hip_fail(hipErrorInvalidValue, "the memory has no host pointer");
         put_wide(data, (uintptr_t)ptr);
         return hipSuccess;

@@ -53,6 +53,8 @@ static void fill(const struct hip_state *state, uint32_t device, hipDeviceProp_t
     prop->minor = clamp(info->gfx_version / 100 % 100);
     prop->integrated = info->apu;
     prop->canMapHostMemory = 1;
+    prop->hostRegisterSupported = 1;
+    prop->canUseHostPointerForRegisteredMem = 1;
     prop->unifiedAddressing = 1;
     prop->computeMode = hipComputeModeDefault;
     prop->pciDomainID = clamp(info->domain);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "vmm/engine.h"
+#include "vmm/userptr.h"
 
 #include "kfd/poison.h"
 
@@ -225,5 +226,6 @@ void vmm_get_stats(struct vmm *vmm, struct vmm_stats *out)
         return;
     vmm_lock_acquire(&vmm->space_lock);
     out->arenas = vmm_space_arenas(&vmm->space);
+    vmm_userptr_count(vmm, out);
     vmm_lock_release(&vmm->space_lock);
 }

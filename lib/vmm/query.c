@@ -6,6 +6,7 @@
 
 #include "vmm/alloc.h"
 #include "vmm/resv.h"
+#include "vmm/userptr.h"
 
 #include "kfd/poison.h"
 
@@ -20,6 +21,8 @@ int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
         vmm_lock_acquire(&vmm->space_lock);
         if (vmm_space_holds(&vmm->space, va))
             out->kind = VMM_KIND_FREE;
+        else
+            vmm_userptr_query(vmm, va, out);
         vmm_lock_release(&vmm->space_lock);
         return 0;
     }

@@ -7,6 +7,7 @@
 #include "vmm/engine.h"
 #include "vmm/map.h"
 #include "vmm/resv.h"
+#include "vmm/userptr.h"
 
 #include "kfd/poison.h"
 
@@ -175,6 +176,7 @@ void vmm_close(struct vmm *vmm)
         after = vmm_space_next(node);
         close_resv(vmm_resv_of(node));
     }
+    vmm_userptr_close(vmm);
     vmm_handles_each(&vmm->handles, release_all, &list);
     for (; list; list = next) {
         unsigned users = atomic_exchange(&list->users, 0);

@@ -100,9 +100,66 @@ static void test_what_cannot_be_had_says_why(void **state)
     HIP_FAILS(hipHostMalloc(&ptr, 8, hipHostMallocCoherent | hipHostMallocNonCoherent),
               hipErrorInvalidValue, "coherent");
     HIP_FAILS(hipMallocManaged(&ptr, 8, hipMemAttachGlobal), hipErrorNotSupported, "managed");
-    HIP_FAILS(hipHostRegister(&local, 4, 0), hipErrorNotSupported, "hipHostMalloc");
-    HIP_FAILS(hipHostUnregister(&local), hipErrorHostMemoryNotRegistered, "registered");
     assert_ptr_equal(ptr, &local);
+}
+
+static void test_registered_memory_is_host_memory_of_every_gpu(void **state)
+{
+    size_t size = 3 * 4096 + 100;
+    char *mem = calloc(1, size), bytes[16];
+    hipPointerAttribute_t attributes;
+    unsigned flags = 0;
+    void *device = NULL, *vram;
+
+    assert_non_null(mem);
+    HIP_OK(hipHostRegister(mem, size, hipHostRegisterPortable | hipHostRegisterMapped));
+    HIP_OK(hipHostGetDevicePointer(&device, mem, 0));
+    assert_ptr_equal(device, mem);
+    HIP_OK(hipHostGetFlags(&flags, mem + 5));
+    assert_int_equal(flags, hipHostRegisterPortable | hipHostRegisterMapped);
+    HIP_OK(hipPointerGetAttributes(&attributes, mem + size - 1));
+    assert_int_equal(attributes.type, hipMemoryTypeHost);
+    assert_ptr_equal(attributes.devicePointer, mem + size - 1);
+    assert_ptr_equal(attributes.hostPointer, mem + size - 1);
+    HIP_OK(hipPointerGetAttributes(&attributes, mem + size));
+    assert_int_equal(attributes.type, hipMemoryTypeUnregistered);
+    gpu_write(*state, 1, mem + 8, 0x6f6c6c6568);
+    assert_string_equal(mem + 8, "hello");
+    /* A copy may call it the host's or the device's. */
+    HIP_OK(hipMalloc(&vram, 16));
+    HIP_OK(hipMemcpy(vram, mem + 8, 16, hipMemcpyDeviceToDevice));
+    HIP_OK(hipMemcpy(bytes, vram, 16, hipMemcpyDeviceToHost));
+    assert_string_equal(bytes, "hello");
+    HIP_OK(hipMemcpyDtoH(bytes, mem + 9, 15));
+    assert_string_equal(bytes, "ello");
+    HIP_OK(hipFree(vram));
+
+    HIP_FAILS(hipHostRegister(mem, 1, 0), hipErrorHostMemoryAlreadyRegistered, "registered");
+    HIP_FAILS(hipHostUnregister(mem + 1), hipErrorHostMemoryNotRegistered, "start");
+    HIP_FAILS(hipFree(mem), hipErrorInvalidValue, "0x");
+    HIP_OK(hipHostUnregister(mem));
+    HIP_FAILS(hipHostUnregister(mem), hipErrorHostMemoryNotRegistered, "start");
+    HIP_FAILS(hipHostGetDevicePointer(&device, mem, 0), hipErrorInvalidValue, "0x");
+    free(mem);
+}
+
+static void test_memory_that_cannot_be_registered_says_why(void **state)
+{
+    int local = 0;
+    void *host;
+
+    HIP_FAILS(hipHostRegister(NULL, 4, 0), hipErrorInvalidValue, "ptr is NULL");
+    HIP_FAILS(hipHostRegister(&local, 0, 0), hipErrorInvalidValue, "size is 0");
+    HIP_FAILS(hipHostRegister(&local, SIZE_MAX, 0), hipErrorInvalidValue, "0x");
+    HIP_FAILS(hipHostRegister(&local, 4, 0x10), hipErrorInvalidValue, "flags");
+    HIP_FAILS(hipHostRegister(&local, 4, hipHostRegisterReadOnly), hipErrorNotSupported, "flags");
+    HIP_FAILS(hipHostRegister(&local, 4, hipHostRegisterIoMemory), hipErrorNotSupported, "flags");
+    HIP_FAILS(hipHostRegister((void *)0x1000, 4, 0), hipErrorNotSupported, "0x1000");
+    HIP_FAILS(hipHostUnregister(NULL), hipErrorInvalidValue, "ptr is NULL");
+    HIP_FAILS(hipHostUnregister(&local), hipErrorHostMemoryNotRegistered, "registered");
+    HIP_OK(hipHostMalloc(&host, 4096, 0));
+    HIP_FAILS(hipHostRegister(host, 4096, 0), hipErrorInvalidValue, "of this library");
+    HIP_OK(hipHostFree(host));
 }
 
 static void test_legacy_sharing_is_refused_with_the_way_to_do_it(void **state)
@@ -133,6 +190,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_nothing_is_allocated_for_size_0_and_freed_for_null,
                                         start, stop),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_had_says_why, start, stop),
+        cmocka_unit_test_setup_teardown(test_registered_memory_is_host_memory_of_every_gpu, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_registered_says_why, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(test_legacy_sharing_is_refused_with_the_way_to_do_it, start,
                                         stop),
     };

@@ -186,6 +186,19 @@ int vmm_free(struct vmm *vmm, uint64_t va)
     return answer();
 }
 
+int vmm_register(struct vmm *vmm, uint64_t va, uint64_t size, const uint32_t tag[4])
+{
+    mock.va = va;
+    mock.size = size;
+    return answer();
+}
+
+int vmm_unregister(struct vmm *vmm, uint64_t va)
+{
+    mock.va = va;
+    return answer();
+}
+
 int vmm_release(struct vmm *vmm, vmm_handle handle)
 {
     mock.handle = handle;

@@ -69,7 +69,7 @@ static void test_attributes_of_vmm_say_what_works(void **state)
     assert_int_equal(attribute(hipDeviceAttributeMemoryPoolsSupported), 0);
     assert_int_equal(attribute(hipDeviceAttributeMemoryPoolSupportedHandleTypes), 0);
     assert_int_equal(attribute(hipDeviceAttributeManagedMemory), 0);
-    assert_int_equal(attribute(hipDeviceAttributeHostRegisterSupported), 0);
+    assert_int_equal(attribute(hipDeviceAttributeHostRegisterSupported), 1);
     assert_int_equal(attribute(hipDeviceAttributeCanMapHostMemory), 1);
     assert_int_equal(attribute(hipDeviceAttributeUnifiedAddressing), 1);
     assert_int_equal(attribute(hipDeviceAttributeComputeCapabilityMajor), 9);
