@@ -18,6 +18,14 @@
 #define CANNOT_START 126
 #define NOT_FOUND 127
 
+static void list(FILE *out, int (*entry)(size_t i, struct fake_listed *out))
+{
+    struct fake_listed listed;
+
+    for (size_t i = 0; entry(i, &listed) == 0; i++)
+        fprintf(out, "  %-16s  %s\n", listed.name, listed.about);
+}
+
 static int usage(FILE *out, int code)
 {
     fprintf(out,
@@ -29,10 +37,16 @@ static int usage(FILE *out, int code)
             "libkfdirect or opens the devices itself.\n"
             "\n"
             "  --machine NAME    a machine such as mi210:4, or the path of a machine file\n"
-            "  --kernel VERSION  6.1, 6.8, 6.12 (default), current, or the path of a kernel file\n"
+            "  --kernel VERSION  a kernel (default 6.12), or the path of a kernel file\n"
             "  --strict          what the kernel leaves undefined fails, with a report on stderr\n"
             "  --log FILE        write what is asked of the devices, for reading and for\n"
-            "                    kfdirect replay\n");
+            "                    kfdirect replay\n"
+            "\n"
+            "The machines; with :N behind the name, N times its GPUs:\n");
+    list(out, fake_list_machine);
+    fprintf(out, "\nThe kernels; +svm, +p2p, +move_notify and +no-... behind the name switch "
+                 "options:\n");
+    list(out, fake_list_kernel);
     return code;
 }
 

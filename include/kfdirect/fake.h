@@ -51,6 +51,14 @@ KFDIRECT_API int fake_create_from_spec(const char *spec, struct fake **out);
 /* The same for a program that need not know of it: strict mode reports undefined use on stderr. */
 KFDIRECT_API int fake_sys_from_env(const char *spec, struct kfd_sys **out);
 
+/* A built-in machine or kernel: its name, and what it is in a few words. */
+struct fake_listed {
+    char name[32], about[80];
+};
+/* The i-th, in the order of names; -ENOENT behind the last. */
+KFDIRECT_API int fake_list_machine(size_t i, struct fake_listed *out);
+KFDIRECT_API int fake_list_kernel(size_t i, struct fake_listed *out);
+
 KFDIRECT_API uint32_t fake_gpu_count(const struct fake *fake);
 KFDIRECT_API uint32_t fake_gpu_id(const struct fake *fake, uint32_t gpu);
 

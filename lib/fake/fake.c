@@ -152,6 +152,18 @@ const char *fake_error_text(void)
     return kfd_error_text();
 }
 
+int fake_list_machine(size_t i, struct fake_listed *out)
+{
+    return fake_profile_list(".machine", i, out->name, sizeof(out->name), out->about,
+                             sizeof(out->about));
+}
+
+int fake_list_kernel(size_t i, struct fake_listed *out)
+{
+    return fake_profile_list(".kernel", i, out->name, sizeof(out->name), out->about,
+                             sizeof(out->about));
+}
+
 uint32_t fake_gpu_count(const struct fake *fake)
 {
     return fake->profile->gpu_count;

@@ -154,38 +154,58 @@ static void derive_gpu_id(struct fake_profile *p, uint32_t g)
     gpu->gpu_id = id;
 }
 
-static int check_gpu(const struct fake_gpu *gpu, const char *file)
-{
-    static const struct {
-        const char *name;
-        size_t offset;
-    } needed[] = {
-        {"device_id", offsetof(struct fake_gpu, device_id)},
-        {"gfx_target_version", offsetof(struct fake_gpu, gfx_target_version)},
-        {"simd_count", offsetof(struct fake_gpu, simd_count)},
-        {"simd_per_cu", offsetof(struct fake_gpu, simd_per_cu)},
-        {"array_count", offsetof(struct fake_gpu, array_count)},
-        {"simd_arrays_per_engine", offsetof(struct fake_gpu, simd_arrays_per_engine)},
-        {"cu_per_simd_array", offsetof(struct fake_gpu, cu_per_simd_array)},
-        {"wave_front_size", offsetof(struct fake_gpu, wave_front_size)},
-        {"family", offsetof(struct fake_gpu, family)},
-        {"num_xcc", offsetof(struct fake_gpu, num_xcc)},
-        {"partitions", offsetof(struct fake_gpu, partitions)},
-    };
-
-    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-        if (*(const uint32_t *)((const char *)gpu + needed[i].offset) == 0)
-            return kfd_fail(-EINVAL, "%s: a [gpu] without %s, expected a value above 0", file,
-                            needed[i].name);
+/* What the rest of the fake relies on. */
+static const struct {
+    const char *name;
+    size_t offset;
+    uint32_t least, most;
+} ranges[] = {
+#define RANGE(field, least, most)                             \
+    {                                                         \
+#field, offsetof(struct fake_gpu, field), least, most \
     }
-    if (gpu->va_bits < 32 || gpu->va_bits > 48)
-        return kfd_fail(-EINVAL, "%s: va_bits %u, expected 32 to 48", file, gpu->va_bits);
-    if (gpu->vram == 0 || gpu->vram % 4096 != 0)
-        return kfd_fail(-EINVAL, "%s: vram of %llu bytes, expected a multiple of 4096", file,
-                        (unsigned long long)gpu->vram);
-    if (gpu->render_minor < 128)
-        return kfd_fail(-EINVAL, "%s: render_minor %u, expected 128 or more", file,
-                        gpu->render_minor);
+    RANGE(device_id, 1, 0xffff),
+    RANGE(gfx_target_version, 70000, 129999),
+    RANGE(simd_count, 1, 1u << 20),
+    RANGE(simd_per_cu, 1, 64),
+    RANGE(array_count, 1, 4096),
+    RANGE(simd_arrays_per_engine, 1, 4096),
+    RANGE(cu_per_simd_array, 1, 4096),
+    RANGE(wave_front_size, 1, 64),
+    RANGE(family, 1, UINT32_MAX),
+    RANGE(num_xcc, 1, 64),
+    RANGE(partitions, 1, FAKE_MAX_GPUS),
+    RANGE(va_bits, 32, 48),
+    RANGE(num_sdma_engines, 0, 16),
+    RANGE(num_sdma_xgmi_engines, 0, 15),
+    RANGE(num_sdma_queues_per_engine, 0, 16),
+    RANGE(doorbell_size, 4096, 8192),
+    RANGE(render_minor, 128, 255),
+    RANGE(hive_size, 0, FAKE_MAX_GPUS),
+#undef RANGE
+};
+
+static int check_gpu(const struct fake_gpu_entry *entry, const char *file)
+{
+    const struct fake_gpu *gpu = &entry->gpu;
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+        uint32_t value = *(const uint32_t *)((const char *)gpu + ranges[i].offset);
+
+        if (value < ranges[i].least || value > ranges[i].most)
+            return kfd_fail(-EINVAL, "%s:%u: [gpu] with %s %u, expected %u to %u", file,
+                            entry->line, ranges[i].name, value, ranges[i].least, ranges[i].most);
+    }
+    if (gpu->simd_count < gpu->simd_per_cu || gpu->simd_count / gpu->simd_per_cu < gpu->array_count)
+        return kfd_fail(-EINVAL,
+                        "%s:%u: [gpu] with %u SIMDs, %u in each unit, and %u arrays, expected a "
+                        "unit or more for each array",
+                        file, entry->line, gpu->simd_count, gpu->simd_per_cu, gpu->array_count);
+    if (gpu->vram == 0 || gpu->vram % 4096 != 0 || gpu->vram >> 48 != 0)
+        return kfd_fail(-EINVAL,
+                        "%s:%u: [gpu] with vram of %llu bytes, expected a multiple of 4096 below "
+                        "256 TiB",
+                        file, entry->line, (unsigned long long)gpu->vram);
     return 0;
 }
 
@@ -212,15 +232,16 @@ static int check_kernel_drives(const struct fake_profile *p, const struct fake_g
     return 0;
 }
 
-static int add_node(struct fake_profile *p, const struct fake_gpu_entry *entry, uint32_t card,
-                    uint32_t partition)
+static int add_node(struct fake_profile *p, const struct fake_gpu_entry *entry, const char *file,
+                    uint32_t card, uint32_t partition)
 {
     uint32_t bus = entry->first_bus + card * entry->bus_step;
     struct fake_gpu *gpu;
 
     if (p->gpu_count == FAKE_MAX_GPUS)
-        return kfd_fail(-EINVAL, "machine '%s' has more than %u GPU nodes", p->machine_name,
-                        FAKE_MAX_GPUS);
+        return kfd_fail(-EINVAL,
+                        "%s:%u: [gpu] makes more than %u GPU nodes, expected at most these", file,
+                        entry->line, FAKE_MAX_GPUS);
     gpu = &p->gpus[p->gpu_count];
     *gpu = entry->gpu;
     gpu->card = card;
@@ -261,8 +282,9 @@ static int expand(struct fake_profile *p, const struct fake_machine_file *file, 
             struct fake_cpu *cpu = &p->cpus[p->cpu_count];
 
             if (p->cpu_count == FAKE_MAX_CPUS)
-                return kfd_fail(-EINVAL, "machine '%s' has more than %u CPU nodes", p->machine_name,
-                                FAKE_MAX_CPUS);
+                return kfd_fail(-EINVAL,
+                                "%s:%u: [cpu] makes more than %u CPU nodes, expected at most these",
+                                file->file, file->cpus[i].line, FAKE_MAX_CPUS);
             *cpu = file->cpus[i].cpu;
             if (p->cpu_count > 0)
                 cpu->apic_base = cpu[-1].apic_base + cpu[-1].cores;
@@ -270,16 +292,15 @@ static int expand(struct fake_profile *p, const struct fake_machine_file *file, 
         }
     }
     if (p->cpu_count == 0)
-        return kfd_fail(-EINVAL, "machine '%s' has no [cpu], expected one or more",
-                        p->machine_name);
+        return kfd_fail(-EINVAL, "%s: no [cpu], expected one or more", file->file);
     for (uint32_t copy = 0; copy < copies; copy++) {
         for (uint32_t i = 0; i < file->gpu_count; i++) {
-            err = check_gpu(&file->gpus[i].gpu, p->machine_name);
+            err = check_gpu(&file->gpus[i], file->file);
             if (err == 0)
                 err = check_kernel_drives(p, &file->gpus[i].gpu);
             for (uint32_t n = 0; err == 0 && n < file->gpus[i].count; n++, card++) {
                 for (uint32_t k = 0; err == 0 && k < file->gpus[i].gpu.partitions; k++)
-                    err = add_node(p, &file->gpus[i], card, k);
+                    err = add_node(p, &file->gpus[i], file->file, card, k);
             }
             if (err != 0)
                 return err;
@@ -337,7 +358,7 @@ static int load_kernel(const char *spec, struct fake_kernel *out)
         err = switch_set(out, rest);
     }
     if (err == 0 && out->kfd_last_request == 0)
-        err = kfd_fail(-EINVAL, "kernel '%s': no kfd_last_request, expected one", spec);
+        err = kfd_fail(-EINVAL, "%s: no kfd_last_request, expected one in [kernel]", spec);
     return err;
 }
 
@@ -394,6 +415,34 @@ out:
     }
     *out = p;
     return 0;
+}
+
+int fake_profile_list(const char *suffix, size_t i, char *name, size_t name_size, char *about,
+                      size_t about_size)
+{
+    bool machines = strcmp(suffix, ".machine") == 0;
+    struct fake_machine_file *file;
+    struct fake_kernel kernel;
+    size_t n = 0;
+    int err;
+
+    while (n < fake_builtin_count &&
+           (strcmp(strrchr(fake_builtins[n].name, '.'), suffix) != 0 || i-- != 0))
+        n++;
+    if (n == fake_builtin_count)
+        return -ENOENT;
+    snprintf(name, name_size, "%.*s", (int)(strlen(fake_builtins[n].name) - strlen(suffix)),
+             fake_builtins[n].name);
+    if (!machines) {
+        err = fake_kernel_file_read(name, &kernel);
+        snprintf(about, about_size, "%s", err == 0 ? kernel.about : "");
+        return err;
+    }
+    file = malloc(sizeof(*file));
+    err = file != NULL ? fake_machine_file_read(name, file) : -ENOMEM;
+    snprintf(about, about_size, "%s", err == 0 ? file->about : "");
+    free(file);
+    return err;
 }
 
 void fake_profile_free(struct fake_profile *p)

@@ -15,6 +15,7 @@
 
 #include "fake/conf.h"
 
+#define FAKE_ABOUT_SIZE 80u
 #define FAKE_MAX_CPUS 16u
 #define FAKE_MAX_GPUS 64u
 #define FAKE_MAX_CACHES 8u
@@ -116,7 +117,8 @@ enum fake_residency {
 };
 
 struct fake_kernel {
-    char name[32];    /* "6.12" */
+    char name[32]; /* "6.12" */
+    char about[FAKE_ABOUT_SIZE];
     char release[48]; /* "6.12.117" */
 
     uint32_t kfd_minor, drm_minor;
@@ -208,6 +210,11 @@ uint64_t fake_profile_page_table_reserve(const struct fake_profile *profile);
 /* KFD's limits on system memory and TTM pages, in bytes. */
 uint64_t fake_profile_system_limit(const struct fake_profile *profile);
 uint64_t fake_profile_ttm_limit(const struct fake_profile *profile);
+
+/* The i-th built-in machine or kernel by its suffix, ".machine" or ".kernel": its name and what it
+ * is in a few words. -ENOENT past the end. */
+int fake_profile_list(const char *suffix, size_t i, char *name, size_t name_size, char *about,
+                      size_t about_size);
 
 /* Built-in files. */
 struct fake_builtin {

@@ -105,8 +105,10 @@ static int gpu_like(struct fake_conf *conf, void *target, const char *value)
         err = fake_conf_fail(conf, "'like': machine '%s' has no GPU", value);
     else if (err != 0)
         err = kfd_fail_in(err, "%s:%u: 'like'", conf->file, conf->line);
-    else
+    else {
+        other->gpus[0].line = ((struct fake_gpu_entry *)target)->line;
         *(struct fake_gpu_entry *)target = other->gpus[0];
+    }
     free(other);
     return err;
 }
@@ -154,6 +156,7 @@ static int link_to(struct fake_conf *conf, void *target, const char *value)
 
 static const struct fake_conf_key machine_keys[] = {
     STRING(fake_machine_file, name),
+    STRING(fake_machine_file, about),
     U32(fake_machine_file, count),
     ENUM(fake_machine_file, kfd_node, presence_names),
     END,
@@ -272,6 +275,7 @@ static const struct fake_conf_key link_keys[] = {
 static const struct fake_conf_key kernel_keys[] = {
     CALL("like", kernel_like),
     STRING(fake_kernel, name),
+    STRING(fake_kernel, about),
     STRING(fake_kernel, release),
     U32(fake_kernel, kfd_minor),
     U32(fake_kernel, drm_minor),
@@ -320,7 +324,8 @@ static int machine_section(struct fake_conf *conf, const char *name)
             return fake_conf_fail(conf, "expected at most %u [cpu] sections", FAKE_MAX_CPUS);
         conf->keys = cpu_keys;
         conf->target = &m->cpus[m->cpu_count++];
-        *(struct fake_cpu_entry *)conf->target = (struct fake_cpu_entry){.count = 1};
+        *(struct fake_cpu_entry *)conf->target =
+            (struct fake_cpu_entry){.count = 1, .line = conf->line};
     } else if (strcmp(name, "gpu") == 0) {
         if (m->gpu_count == FAKE_MAX_GPUS)
             return fake_conf_fail(conf, "expected at most %u [gpu] sections", FAKE_MAX_GPUS);
@@ -328,6 +333,7 @@ static int machine_section(struct fake_conf *conf, const char *name)
         conf->target = &m->gpus[m->gpu_count++];
         *(struct fake_gpu_entry *)conf->target =
             (struct fake_gpu_entry){.count = 1,
+                                    .line = conf->line,
                                     .first_bus = 3,
                                     .bus_step = 4,
                                     .gpu = {.vendor_id = 0x1002,
@@ -460,6 +466,7 @@ int fake_machine_file_read(const char *name, struct fake_machine_file *out)
     memset(out, 0, sizeof(*out));
     out->count = 1;
     snprintf(out->name, sizeof(out->name), "%s", base != NULL ? base + 1 : name);
+    snprintf(out->file, sizeof(out->file), "%s%s", name, base != NULL ? "" : ".machine");
     return parse_named(&conf, name, ".machine");
 }
 

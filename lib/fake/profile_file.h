@@ -8,12 +8,14 @@
 struct fake_cpu_entry {
     struct fake_cpu cpu;
     uint32_t count;
+    unsigned int line;
 };
 
 struct fake_gpu_entry {
     struct fake_gpu gpu;
     uint32_t count;
     uint32_t first_bus, bus_step, slot_step;
+    unsigned int line;
 };
 
 /* A link written in the file, which replaces the derived one. */
@@ -28,7 +30,9 @@ struct fake_fixed_link {
 #define FAKE_FIXED_GPU 0x80000000u
 
 struct fake_machine_file {
+    char file[256]; /* for messages */
     char name[32];
+    char about[FAKE_ABOUT_SIZE];
     uint32_t kfd_node;
     uint32_t count;
     uint32_t cpu_count, gpu_count, link_count;

@@ -14,6 +14,9 @@
 #include <kfdirect/kfd.h>
 
 #include "fake/profile.h"
+#include "fake/sysfs.h"
+
+#define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes/"
 
 static struct fake_profile *load(const char *machine, const char *kernel)
 {
@@ -203,16 +206,35 @@ static void test_malformed_files_name_line_and_expectation(void **state)
     } cases[] = {
         {"[cpu]\nram = 8 GiB\n[gpu]\nlike = nothing\n", ":4: 'like': machine 'nothing'"},
         {"[cpu]\n[gpu]\nlike = none\n", ":3: 'like': machine 'none' has no GPU"},
-        {"[gpu]\nlike = navi31\n", "has no [cpu], expected one or more"},
-        {"[cpu]\n[gpu]\nlike = navi31\nvram = 5 B\n", "expected a multiple of 4096"},
-        {"[cpu]\n[gpu]\nvram = 1 GiB\n", "a [gpu] without device_id"},
-        {"[cpu]\n[gpu]\nlike = navi31\nva_bits = 64\n", "va_bits 64, expected 32 to 48"},
+        {"[gpu]\nlike = navi31\n", ": no [cpu], expected one or more"},
+        {"[cpu]\n[gpu]\nlike = navi31\nvram = 5 B\n",
+         ":2: [gpu] with vram of 5 bytes, expected a multiple of 4096"},
+        {"[cpu]\n[gpu]\nlike = navi31\nvram = 1024 TiB\n", "expected a multiple of 4096 below"},
+        {"[cpu]\n\n[gpu]\nvram = 1 GiB\n", ":3: [gpu] with device_id 0, expected 1 to 65535"},
+        {"[cpu]\n[gpu]\nlike = navi31\nva_bits = 64\n",
+         ":2: [gpu] with va_bits 64, expected 32 to"},
+        {"[cpu]\n[gpu]\nlike = navi31\npartitions = 0\n",
+         ":2: [gpu] with partitions 0, expected 1"},
+        {"[cpu]\n[gpu]\nlike = navi31\nnum_sdma_engines = 40\n",
+         "num_sdma_engines 40, expected 0 to"},
+        {"[cpu]\n[gpu]\nlike = navi31\nrender_minor = 5\n", "render_minor 5, expected 128 to 255"},
+        {"[cpu]\n[gpu]\nlike = navi31\narray_count = 500\n",
+         "expected a unit or more for each array"},
+        {"[cpu]\n[gpu]\nlike = navi31\ncount = 65\n", ":2: [gpu] makes more than 64 GPU nodes"},
+        {"[cpu]\n[cpu]\ncount = 16\n", ":2: [cpu] makes more than 16 CPU nodes"},
         {"[cpu]\n[gpu]\nlike = navi31\ncache = 1 2 3\n", ":4: 'cache': expected five numbers"},
-        {"[cpu]\n[gpu]\ntile_modes = 47 1 2\n", ":3: 'tile_modes': expected the number"},
-        {"[cpu]\n[gpu]\ntile_modes = 0 1 x\n", ":3: 'tile_modes': expected the number"},
+        {"[cpu]\n[gpu]\nlike = navi31\ncache = 1 2 3 4 0\n", ":4: 'cache': expected five numbers"},
+        {"[cpu]\n[gpu]\nlike = navi31\ntile_modes = x\n", ":4: 'tile_modes': expected the number"},
+        {"[cpu]\n[gpu]\nlike = navi31\nrender_node = no\n", ":4: 'render_node': 'no' is none of"},
         {"[cpu]\n[link]\nfrom = gpu0\nto = cpu0\n", ":2: [link] names gpu0, expected one of 0"},
         {"[cpu]\n[link]\nfrom = disk\n", ":3: 'from': 'disk' is neither cpuN nor gpuN"},
+        {"[cpu]\n[link]\nfrom = cpu0\nto = cpu0\n", ":2: [link] from a node to itself"},
+        {"[cpu]\n[link]\ntype = wire\n", ":3: 'type': 'wire' is none of none, pcie, xgmi"},
+        {"[machine]\nkfd_node = gone\n", ":2: 'kfd_node': 'gone' is none of present"},
+        {"[machine]\nname = a name that is longer than any name may be\n",
+         ":2: 'name': more than 31"},
         {"[board]\n", ":1: '[board]': expected [machine], [cpu], [gpu] or [link]"},
+        {"[cpu]\ncolour = red\n", ":2: 'colour': no such key in this section"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -221,6 +243,144 @@ static void test_malformed_files_name_line_and_expectation(void **state)
         check_bad(path, NULL, -EINVAL, cases[i].message);
         unlink(path);
     }
+}
+
+static void test_malformed_kernels_name_line_and_expectation(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"[kernel]\nname = x\n", ": no kfd_last_request, expected one in [kernel]"},
+        {"[kernel]\nlike = 2.4\n", ":2: 'like': kernel '2.4' is not known: expected a path"},
+        {"[kernel]\nlike = 6.12\nkfd_hole = 64\n", ":3: 'kfd_hole': '64' is not a request number"},
+        {"[kernel]\nlike = 6.12\nresidency = never\n", ":3: 'residency': 'never' is none of"},
+        {"[kernel]\nlike = 6.12\nsystem_limit = half\n", ":3: 'system_limit': 'half' is not a fr"},
+        {"[machine]\n", ":1: '[machine]': expected [kernel]"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *path = write_file(cases[i].text);
+
+        check_bad("none", path, -EINVAL, cases[i].message);
+        unlink(path);
+    }
+}
+
+static int count_name(void *arg, const char *name)
+{
+    ++*(unsigned int *)arg;
+    return 0;
+}
+
+/* Reads all of sysfs, so that a value that anything divides by or shifts by is met. */
+static void use(const struct fake_profile *p)
+{
+    char path[128], text[4096];
+    unsigned int n;
+
+    for (uint32_t node = 0; node < fake_profile_node_count(p); node++) {
+        static const char *const folders[] = {"caches", "io_links", "p2p_links", "mem_banks"};
+
+        for (size_t i = 0; i < 4; i++) {
+            snprintf(path, sizeof(path), TOPOLOGY "%u/%s", node, folders[i]);
+            n = 0;
+            fake_sysfs_list(p, path, count_name, &n);
+            for (unsigned int k = 0; k < n && k < 40; k++) {
+                snprintf(path, sizeof(path), TOPOLOGY "%u/%s/%u/properties", node, folders[i], k);
+                fake_sysfs_read(p, path, text, sizeof(text));
+            }
+        }
+        snprintf(path, sizeof(path), TOPOLOGY "%u/properties", node);
+        fake_sysfs_read(p, path, text, sizeof(text));
+    }
+    for (uint32_t g = 0; g + 1 < p->gpu_count; g++)
+        fake_profile_peer(p, g, g + 1, true);
+    (void)fake_profile_page_table_reserve(p);
+    (void)fake_profile_system_limit(p);
+    (void)fake_profile_ttm_limit(p);
+}
+
+/* A built-in file with a few bytes or values changed is refused with a text, or serves. */
+static void test_damaged_files_are_refused_or_serve(void **state)
+{
+    static const char *const values[] = {
+        "0",   "1", "63",    "64",  "255", "65536", "4294967295", "18446744073709551615",
+        "yes", "x", "1 TiB", "1/3", ""};
+    const char *given = getenv("KFDIRECT_SEED");
+    unsigned int seed = given != NULL ? (unsigned int)strtoul(given, NULL, 10) : 1, served = 0;
+    char text[8192];
+
+    print_message("# KFDIRECT_SEED=%u\n", seed);
+    for (int round = 0; round < 1500; round++) {
+        const struct fake_builtin *b = &fake_builtins[rand_r(&seed) % fake_builtin_count];
+        bool machine = strstr(b->name, ".machine") != NULL;
+        struct fake_profile *p = NULL;
+        size_t size = b->size;
+        char *path;
+        int err;
+
+        memcpy(text, b->text, size);
+        text[size] = '\0';
+        for (int k = rand_r(&seed) % 3; k >= 0; k--) {
+            char *at = text + rand_r(&seed) % size, *equal = strstr(at, " = "), *end;
+
+            if (equal == NULL || rand_r(&seed) % 4 == 0) {
+                *at = (char)(32 + rand_r(&seed) % 95);
+                continue;
+            }
+            end = strchr(equal, '\n');
+            if (end != NULL) {
+                const char *value = values[rand_r(&seed) % (sizeof(values) / sizeof(values[0]))];
+                size_t len = strlen(value);
+
+                memmove(equal + 3 + len, end, strlen(end) + 1);
+                memcpy(equal + 3, value, len);
+                size = strlen(text);
+            }
+        }
+        path = write_file(text);
+        err = machine ? fake_profile_load(path, NULL, &p) : fake_profile_load("mi210:2", path, &p);
+        if (err == 0) {
+            served++;
+            use(p);
+            fake_profile_free(p);
+        } else {
+            /* "like = 1/3" is a path. */
+            assert_true(err == -EINVAL || err == -ENOENT);
+            assert_true(strlen(kfd_error_text()) > 10);
+        }
+        unlink(path);
+    }
+    /* Else nothing was tried. */
+    assert_in_range(served, 100, 1400);
+}
+
+static void test_builtins_are_listed_with_what_they_are(void **state)
+{
+    static const char *const machines[] = {"apu",    "cpx64",         "mi100",           "mi210",
+                                           "mi300x", "navi31",        "navi31-smallbar", "navi48",
+                                           "none",   "vega10-hollow", "vegam-hollow"};
+    static const char *const kernels[] = {"6.1", "6.12", "6.8", "current"};
+    char name[32], about[FAKE_ABOUT_SIZE];
+    unsigned int found = 0;
+    size_t n;
+
+    for (n = 0; fake_profile_list(".machine", n, name, sizeof(name), about, sizeof(about)) == 0;
+         n++) {
+        assert_true(strlen(about) > 5);
+        for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+            found += strcmp(name, machines[i]) == 0;
+    }
+    assert_int_equal(n, 11);
+    assert_int_equal(found, 11);
+    for (n = 0; fake_profile_list(".kernel", n, name, sizeof(name), about, sizeof(about)) == 0;
+         n++) {
+        assert_true(strlen(about) > 5);
+        for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+            found += strcmp(name, kernels[i]) == 0;
+    }
+    assert_int_equal(n, 4);
+    assert_int_equal(found, 15);
 }
 
 static void test_file_that_includes_itself_is_refused(void **state)
@@ -248,6 +408,9 @@ int main(void)
         cmocka_unit_test(test_bad_names_and_counts_are_refused),
         cmocka_unit_test(test_own_machine_may_start_from_a_builtin_one),
         cmocka_unit_test(test_malformed_files_name_line_and_expectation),
+        cmocka_unit_test(test_malformed_kernels_name_line_and_expectation),
+        cmocka_unit_test(test_damaged_files_are_refused_or_serve),
+        cmocka_unit_test(test_builtins_are_listed_with_what_they_are),
         cmocka_unit_test(test_file_that_includes_itself_is_refused),
     };
 
