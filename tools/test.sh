@@ -230,6 +230,6 @@ fi
 
 [ "$mode" = quick ] || vm_ground --build "$work/plain"
 if [ "$mode" = long ]; then
-    step "bare machine" tools/bare.sh
+    counted "bare machine" tools/bare.sh sh -c 'tools/demo.sh && tools/test.sh --quick'
 fi
 finish
