@@ -186,6 +186,10 @@ KFDIRECT_API int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint6
                            uint64_t *va);
 /* Frees one-step memory by its exact base. -EINVAL for any other address, VMM mappings included. */
 KFDIRECT_API int vmm_free(struct vmm *vmm, uint64_t va);
+/* Frees all one-step memory of one device, host memory made for it included; reservations, handles
+ * and registered memory stay. What the kernel refuses stays too, and its error is returned.
+ * -ENODEV: no such device. */
+KFDIRECT_API int vmm_free_all(struct vmm *vmm, uint32_t device);
 
 /*
  * Gives the program's own memory [va, va + size) to every device at its own address, read-write, in

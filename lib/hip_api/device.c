@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hip_api/object.h"
 #include "hip_api/state.h"
 #include "hip_api/thread.h"
 
@@ -344,12 +345,17 @@ hipError_t hipDeviceSynchronize(void)
     HIP_RETURN(hip_start(&state));
 }
 
+/* What was made for the thread's device goes: one-step memory, streams, events, access to peers.
+ * Reservations, handles and registered memory are the process's and stay. */
 hipError_t hipDeviceReset(void)
 {
     struct hip_state *state;
+    int device = hip_thread()->device;
     hipError_t code = hip_start(&state);
 
-    if (code == hipSuccess)
-        code = hip_fail(hipErrorNotSupported, "it would free memory that other threads use");
-    HIP_RETURN(code);
+    if (code != hipSuccess)
+        HIP_RETURN(code);
+    hip_object_delete_of(device);
+    atomic_store(&state->peers[device], 0);
+    HIP_RETURN(hip_from_errno(vmm_free_all(state->vmm, (uint32_t)device)));
 }

@@ -116,6 +116,17 @@ hipError_t hip_object_delete(enum hip_kind kind, uintptr_t handle)
     return hip_object_change(kind, handle, clear, NULL);
 }
 
+void hip_object_delete_of(int device)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < slot_count; i++) {
+        if ((slots[i].kind == HIP_KIND_STREAM || slots[i].kind == HIP_KIND_EVENT) &&
+            slots[i].device == device)
+            clear(&slots[i], NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void hip_object_forget(void)
 {
     /* Another thread of the parent may have held the lock or been in realloc: take a new lock and

@@ -41,6 +41,9 @@ hipError_t hip_object_change(enum hip_kind kind, uintptr_t handle,
                              hipError_t (*change)(struct hip_object *object, void *arg), void *arg);
 hipError_t hip_object_delete(enum hip_kind kind, uintptr_t handle);
 
+/* Deletes every stream and event of a device; their handles are dead then. */
+void hip_object_delete_of(int device);
+
 /* Start again without any object, so that handles given out before are dead: forget in a forked
  * child, whatever the parent's threads were doing; clear in a test with no other call under way. */
 void hip_object_forget(void);

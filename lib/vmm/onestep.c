@@ -68,6 +68,7 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
     if (err)
         goto fail_resv;
     resv->one_step = true;
+    resv->device = props->device;
     map->read_mask = map->write_mask = vmm_alloc_reach(alloc);
     map->host_prot = props->location == VMM_LOCATION_HOST ? VMM_PROT_READ_WRITE : VMM_PROT_NONE;
     atomic_fetch_add(&alloc->maps, 1);
@@ -138,4 +139,39 @@ int vmm_free(struct vmm *vmm, uint64_t va)
     vmm_alloc_put(alloc);
     vmm_resv_retire(resv);
     return 0;
+}
+
+/* The lowest one-step memory of the device at va or above; UINT64_MAX: there is none. */
+static uint64_t next_of_device(struct vmm *vmm, uint64_t va, uint32_t device)
+{
+    uint64_t found = UINT64_MAX;
+    struct vmm_space_node *node;
+
+    vmm_lock_acquire(&vmm->space_lock);
+    for (node = vmm_space_above(&vmm->space, va); node; node = vmm_space_next(node)) {
+        const struct vmm_resv *resv = vmm_resv_of(node);
+
+        if (resv->live && resv->one_step && resv->device == device) {
+            found = vmm_resv_base(resv);
+            break;
+        }
+    }
+    vmm_lock_release(&vmm->space_lock);
+    return found;
+}
+
+int vmm_free_all(struct vmm *vmm, uint32_t device)
+{
+    int err = 0;
+
+    if (device >= vmm->device_count)
+        return kfd_fail(-ENODEV, "device %u: there are %u", device, vmm->device_count);
+    for (uint64_t va = 0; (va = next_of_device(vmm, va, device)) != UINT64_MAX; va++) {
+        int one = vmm_free(vmm, va);
+
+        /* -EINVAL: another thread was faster. */
+        if (one && one != -EINVAL)
+            err = one;
+    }
+    return err;
 }

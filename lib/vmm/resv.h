@@ -7,15 +7,16 @@
 
 /*
  * refs is guarded by vmm->space_lock (rank 40), the rest by lock (rank 20), the one lock that is
- * held over ioctls. A reference keeps the object, not its validity: live is written under both
- * locks, so either is enough to read it. One-step memory is a reservation with one mapping that
- * the VMM calls refuse.
+ * held over ioctls; device never changes. A reference keeps the object, not its validity: live is
+ * written under both locks, so either is enough to read it. One-step memory is a reservation with
+ * one mapping that the VMM calls refuse.
  */
 struct vmm_resv {
     struct vmm_lock lock;
     uint32_t refs; /* look-ups under way, and one for being alive */
     bool live;     /* published and not yet retired */
     bool one_step;
+    uint32_t device; /* of one-step memory */
     struct vmm_maptab maps;
     struct vmm_space_node space; /* base, size */
     struct vmm *vmm;

@@ -498,6 +498,14 @@ struct vmm_space_node *vmm_space_first(const struct vmm_space *s)
     return space_node_of(vmm_tree_first(&s->nodes));
 }
 
+struct vmm_space_node *vmm_space_above(const struct vmm_space *s, uint64_t va)
+{
+    struct vmm_space_node *n =
+        va ? space_node_of(vmm_tree_floor(&s->nodes, va - 1, space_node_base)) : NULL;
+
+    return n ? vmm_space_next(n) : vmm_space_first(s);
+}
+
 struct vmm_space_node *vmm_space_next(const struct vmm_space_node *n)
 {
     return space_node_of(vmm_tree_next(&n->node));

@@ -71,8 +71,10 @@ void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n);
 struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va);
 /* Whether va lies in an arena, reserved or not. */
 bool vmm_space_holds(const struct vmm_space *s, uint64_t va);
-/* The lowest reservation, and the next one above n; NULL at the end. */
+/* The lowest reservation, the lowest whose base is va or above, and the next one above n; NULL at
+ * the end. */
 struct vmm_space_node *vmm_space_first(const struct vmm_space *s);
+struct vmm_space_node *vmm_space_above(const struct vmm_space *s, uint64_t va);
 struct vmm_space_node *vmm_space_next(const struct vmm_space_node *n);
 
 /* Maps fresh PROT_NONE memory over [base, base + size) of a reservation, so that it is again like

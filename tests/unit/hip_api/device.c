@@ -143,7 +143,46 @@ static void test_waiting_for_devices_is_always_over(void **state)
     HIP_FAILS(hipSetDeviceFlags(0x100), hipErrorInvalidValue, "flags");
     HIP_OK(hipGetDeviceFlags(&flags));
     assert_int_equal(flags, 0);
-    HIP_FAILS(hipDeviceReset(), hipErrorNotSupported, "free memory");
+}
+
+static void test_reset_ends_what_was_made_for_the_device_and_nothing_else(void **state)
+{
+    void *kept, *gone, *host;
+    hipStream_t kept_stream, gone_stream;
+    hipMemGenericAllocationHandle_t handle;
+    char *range = reserve(2 * MIB);
+    hipEvent_t event;
+    int local = 0;
+
+    HIP_OK(hipMalloc(&kept, 4096));
+    HIP_OK(hipStreamCreate(&kept_stream));
+    HIP_OK(hipSetDevice(1));
+    HIP_OK(hipMalloc(&gone, 4096));
+    HIP_OK(hipHostMalloc(&host, 4096, 0));
+    HIP_OK(hipStreamCreate(&gone_stream));
+    HIP_OK(hipEventCreate(&event));
+    HIP_OK(hipDeviceEnablePeerAccess(0, 0));
+    HIP_OK(hipHostRegister(&local, sizeof(local), 0));
+    handle = make_handle(1, 2 * MIB, false);
+    HIP_OK(hipMemMap(range, 2 * MIB, 0, handle, 0));
+    set_access(range, 2 * MIB, 1, hipMemAccessFlagsProtReadWrite);
+
+    HIP_OK(hipDeviceReset());
+    HIP_FAILS(hipFree(gone), hipErrorInvalidValue, "0x");
+    HIP_FAILS(hipHostFree(host), hipErrorInvalidValue, "0x");
+    HIP_FAILS(hipStreamDestroy(gone_stream), hipErrorInvalidHandle, "stream");
+    HIP_FAILS(hipEventDestroy(event), hipErrorInvalidHandle, "event");
+    HIP_OK(hipDeviceEnablePeerAccess(0, 0));
+    assert_int_equal(gpu_fault(*state, 1, gone, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    gpu_write(*state, 1, range, 9);
+    HIP_OK(hipHostUnregister(&local));
+    HIP_OK(hipStreamDestroy(kept_stream));
+    HIP_OK(hipFree(kept));
+    HIP_OK(hipMemUnmap(range, 2 * MIB));
+    HIP_OK(hipMemRelease(handle));
+    HIP_OK(hipMemAddressFree(range, 2 * MIB));
+    HIP_OK(hipDeviceReset()); /* with nothing to end */
+    HIP_OK(hipSetDevice(0));
 }
 
 /* A machine file of the test's own: two cards on PCIe. */
@@ -208,6 +247,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_peers_in_a_hive_reach_each_other, start, stop),
         cmocka_unit_test_setup_teardown(test_peer_access_is_enabled_once_and_disabled_once, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(
+            test_reset_ends_what_was_made_for_the_device_and_nothing_else, start, stop),
         cmocka_unit_test_setup_teardown(test_waiting_for_devices_is_always_over, start, stop),
         cmocka_unit_test(test_cards_without_a_path_are_no_peers),
         cmocka_unit_test(test_a_card_without_its_render_node_is_left_out_with_the_reason),

@@ -199,6 +199,11 @@ int vmm_unregister(struct vmm *vmm, uint64_t va)
     return answer();
 }
 
+int vmm_free_all(struct vmm *vmm, uint32_t device)
+{
+    return answer();
+}
+
 int vmm_release(struct vmm *vmm, vmm_handle handle)
 {
     mock.handle = handle;

@@ -95,6 +95,33 @@ static void a_failure_at_any_step_leaves_nothing(struct fixture *f)
     free(before);
 }
 
+static void free_all_frees_one_device_and_keeps_what_the_kernel_refuses(struct fixture *f)
+{
+    struct kfd_sys_fault fault = {
+        .op = KFD_SYS_REQUEST, .request = 'K' << 8 | 0x19, .skip = 1, .error = EBUSY};
+    struct vmm_props props = {.device = 0};
+    uint64_t va[6], other = 0, range = fixture_reserve(f, 2 * MIB);
+    struct vmm_stats stats;
+
+    for (int i = 0; i < 6; i++) {
+        props.device = i == 3;
+        props.location = i == 5 ? VMM_LOCATION_HOST : VMM_LOCATION_DEVICE;
+        assert_int_equal(vmm_alloc(f->vmm, &props, 4096, i == 3 ? &other : &va[i]), 0);
+    }
+    assert_int_equal(vmm_free_all(f->vmm, kfd_device_count(f->kfd)), -ENODEV);
+    kfd_sys_inject_set(f->injector, &fault);
+    assert_int_equal(vmm_free_all(f->vmm, 0), -EBUSY);
+    kfd_sys_inject_set(f->injector, NULL);
+    vmm_get_stats(f->vmm, &stats);
+    assert_int_equal(stats.one_step, 2); /* the other device's, and the refused one */
+    assert_int_equal(stats.reservations, 1);
+    assert_int_equal(vmm_free_all(f->vmm, 0), 0);
+    vmm_get_stats(f->vmm, &stats);
+    assert_int_equal(stats.one_step, 1);
+    assert_int_equal(vmm_free(f->vmm, other), 0);
+    assert_int_equal(vmm_address_free(f->vmm, range, 2 * MIB), 0);
+}
+
 static void what_is_freed_is_out_of_every_tlb(struct fixture *f)
 {
     struct vmm_props props = {.device = 0};
@@ -107,6 +134,7 @@ static void what_is_freed_is_out_of_every_tlb(struct fixture *f)
 }
 
 FIXTURE_TEST(what_is_freed_is_out_of_every_tlb)
+FIXTURE_TEST(free_all_frees_one_device_and_keeps_what_the_kernel_refuses)
 static void an_address_a_gpu_may_still_have_mapped_is_not_reserved_anew(struct fixture *f)
 {
     /* ALLOC and MAP get through; the CPU's view, the UNMAP and all else fail. */
@@ -143,6 +171,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         T(alloc_and_free_are_four_ioctls_and_every_gpu_sees_it, eight),
+        T(free_all_frees_one_device_and_keeps_what_the_kernel_refuses, eight),
         T(alloc_and_free_are_four_ioctls_and_every_gpu_sees_it, old),
         T(what_is_freed_is_out_of_every_tlb, eight),
         T(what_is_freed_is_out_of_every_tlb, gfx8),
