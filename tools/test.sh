@@ -228,7 +228,11 @@ if [ "$mode" != quick ]; then
     fi
 fi
 
-[ "$mode" = quick ] || vm_ground --build "$work/plain"
+case $mode in
+quick) ;;
+long) vm_ground --build "$work/plain" --long ;;
+*) vm_ground --build "$work/plain" ;;
+esac
 if [ "$mode" = long ]; then
     counted "bare machine" tools/bare.sh sh -c 'tools/demo.sh && tools/test.sh --quick'
 fi

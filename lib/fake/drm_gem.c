@@ -75,15 +75,16 @@ int fake_drm_prime_fd_to_handle(struct fake_call *call, void *arg)
     if (!file->vm->compute &&
         call->fake->profile->gpus[mem->owner].card != call->fake->profile->gpus[file->gpu].card) {
         err = fake_strict(call->fake, call->process, 0, &file->opened,
-                          "import of GPU %u's memory on GPU %u before its VM is acquired: nothing "
-                          "will keep it in place",
+                          "import of GPU %u's memory on GPU %u before its VM is acquired: its "
+                          "mappings will stay empty",
                           mem->owner, file->gpu);
         if (err != 0) {
             fake_mem_put(call->fake, call->process, mem);
             return err;
         }
     }
-    err = fake_bo_for_mem(call->fake, call->process, mem, file->gpu, true, &bo);
+    err = fake_bo_for_mem(call->fake, call->process, mem, file->gpu,
+                          file->vm->compute ? FAKE_IMPORT_DRM : FAKE_IMPORT_EARLY, &bo);
     if (err != 0)
         return err;
     err = fake_gem_add(call->fake, call->process, file, bo, &gem);

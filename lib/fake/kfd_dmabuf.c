@@ -45,7 +45,7 @@ static int import(struct fake_call *call, const struct kfd_ioctl_import_dmabuf_a
         fake_mem_put(call->fake, call->process, mem);
         return -EINVAL;
     }
-    err = fake_bo_for_mem(call->fake, call->process, mem, (uint32_t)gpu, false, &bo);
+    err = fake_bo_for_mem(call->fake, call->process, mem, (uint32_t)gpu, FAKE_IMPORT_KFD, &bo);
     if (err != 0)
         return err;
     return fake_handle_add(call->fake, call->process, bo, (uint32_t)gpu, a->va_addr,

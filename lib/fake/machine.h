@@ -69,7 +69,7 @@ struct fake_shared_bo {
     uint32_t list_next;  /* free or idle list (derived) */
     uint32_t external;   /* a descriptor or a mapping was given out */
     uint32_t pinned_gtt; /* attached to a device that cannot reach its VRAM */
-    uint32_t cpu_viewed; /* the CPU has or had a mapping of it */
+    uint32_t cpu_viewed; /* the CPU has or had a mapping of it, or it was pinned */
     uint32_t metadata_size;
     uint32_t gem_domains; /* what DRM says it was created as */
     uint64_t gem_flags, gem_alignment;

@@ -141,6 +141,19 @@ static bool attach_moves(const struct fake *fake, const struct fake_mem *mem, ui
            !fake_profile_peer(fake->profile, gpu, mem->owner, true);
 }
 
+static void attach(struct fake *fake, struct fake_bo *bo)
+{
+    const struct fake_mem *mem = bo->mem;
+
+    if (attach_moves(fake, mem, bo->gpu)) {
+        bo->pinned = true;
+        fake_machine_pin_gtt(&fake->machine, mem->index, 1);
+    }
+    /* Without MOVE_NOTIFY the kernel pins it, and pins for the CPU's sight. */
+    if (!fake->profile->kernel.move_notify)
+        fake_machine_cpu_view(&fake->machine, mem->index);
+}
+
 static struct fake_bo **find_client(struct fake_mem *mem, uint32_t gpu)
 {
     struct fake_bo **link = &mem->client;
@@ -151,12 +164,12 @@ static struct fake_bo **find_client(struct fake_mem *mem, uint32_t gpu)
 }
 
 int fake_bo_for_mem(struct fake *fake, struct fake_process *p, struct fake_mem *mem, uint32_t gpu,
-                    bool fresh, struct fake_bo **out)
+                    enum fake_importer by, struct fake_bo **out)
 {
-    bool own = same_card(fake, mem->owner, gpu);
+    bool own = same_card(fake, mem->owner, gpu), shared = own || by == FAKE_IMPORT_KFD;
     struct fake_bo **link = own ? &mem->home : find_client(mem, gpu), *bo;
 
-    if ((own || !fresh) && *link != NULL) {
+    if (shared && *link != NULL) {
         /* A GEM object holds one reference on its memory however often it is held itself. */
         (*link)->refs++;
         fake_mem_put(fake, p, mem);
@@ -168,11 +181,10 @@ int fake_bo_for_mem(struct fake *fake, struct fake_process *p, struct fake_mem *
         fake_mem_put(fake, p, mem);
         return -ENOMEM;
     }
-    if (!own && attach_moves(fake, mem, gpu)) {
-        bo->pinned = true;
-        fake_machine_pin_gtt(&fake->machine, mem->index, 1);
-    }
-    if (own || !fresh)
+    bo->absent = !own && by == FAKE_IMPORT_EARLY;
+    if (!own && !bo->absent)
+        attach(fake, bo);
+    if (shared)
         *link = bo;
     *out = bo;
     return 0;

@@ -30,6 +30,7 @@ struct fake_bo {
     bool always_valid;           /* bound to one VM, can't be shared */
     bool no_cpu;                 /* made without CPU access */
     bool pinned;                 /* an import that keeps the memory in GTT */
+    bool absent;                 /* an import without pages: its mappings stay empty */
     struct fake_bo *next_import; /* of mem, imports only */
 };
 
@@ -38,10 +39,16 @@ int fake_bo_create(struct fake *fake, struct fake_process *p, const struct fake_
                    struct fake_bo **out);
 /* The memory behind a dma-buf descriptor, with a reference; -EBADF or -EINVAL. */
 int fake_mem_from_fd(struct fake *fake, struct fake_process *p, int fd, struct fake_mem **out);
-/* A GEM object for mem on a device, with a reference: the owner's own, or with `fresh` a new
- * import, else the one KFD made there. Consumes the caller's reference on mem. */
+/* Who imports memory of another card. */
+enum fake_importer {
+    FAKE_IMPORT_KFD,   /* one import a device, made resident */
+    FAKE_IMPORT_DRM,   /* one each time, made resident */
+    FAKE_IMPORT_EARLY, /* through a file whose VM is not acquired: nothing ever makes it resident */
+};
+/* A GEM object for mem on a device, with a reference: the owner's own, or an import. Consumes the
+ * caller's reference on mem. */
 int fake_bo_for_mem(struct fake *fake, struct fake_process *p, struct fake_mem *mem, uint32_t gpu,
-                    bool fresh, struct fake_bo **out);
+                    enum fake_importer by, struct fake_bo **out);
 void fake_bo_get(struct fake_bo *bo);
 void fake_bo_put(struct fake *fake, struct fake_process *p, struct fake_bo *bo);
 void fake_mem_put(struct fake *fake, struct fake_process *p, struct fake_mem *mem);

@@ -143,6 +143,7 @@ struct fake_kernel {
     bool kfd_gem_handles;        /* trap T1 exists */
     bool queue_buffer_checks;    /* and UNMAP is EBUSY under a live queue */
     bool cache_lines;            /* sysfs tells the line size of caches */
+    bool cache_by_bank;          /* and of gfx8's shared caches one of four banks */
     bool mem_flags_new;          /* CONTIGUOUS and EXT_COHERENT honoured */
     uint32_t residency;          /* enum fake_residency */
 

@@ -297,6 +297,7 @@ static const struct fake_conf_key kernel_keys[] = {
     BOOL(fake_kernel, kfd_gem_handles),
     BOOL(fake_kernel, queue_buffer_checks),
     BOOL(fake_kernel, cache_lines),
+    BOOL(fake_kernel, cache_by_bank),
     BOOL(fake_kernel, mem_flags_new),
     ENUM(fake_kernel, residency, residency_names),
     BOOL(fake_kernel, svm),

@@ -266,6 +266,13 @@ static int print_bank(const struct fake_profile *p, const uint32_t *args, struct
     return 0;
 }
 
+static bool by_bank(const struct fake_profile *p, const struct fake_gpu *gpu,
+                    const struct fake_cache *cache)
+{
+    return p->kernel.cache_by_bank && fake_gpu_gfx_major(gpu) == 8 && cache->level == 1 &&
+           cache->cus > 1;
+}
+
 static int print_cache(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
 {
     const struct fake_gpu *gpu = gpu_of(p, args[0]);
@@ -286,7 +293,7 @@ static int print_cache(const struct fake_profile *p, const uint32_t *args, struc
          gpu->simd_id_base + i / caches_per_span(gpu, cache) * cache_span(gpu, cache) + in_span);
     whole = gpu->array_count && cache_span(gpu, cache) == cu_count(gpu);
     line(p, out, "level", cache->level);
-    line(p, out, "size", cache->size_kib);
+    line(p, out, "size", by_bank(p, gpu, cache) ? cache->size_kib / 4 : cache->size_kib);
     line(p, out, "cache_line_size", p->kernel.cache_lines ? cache->line_size : 0);
     line(p, out, "cache_lines_per_tag", 0);
     line(p, out, "association", 0);

@@ -65,6 +65,17 @@ static void end(struct fake_vm *vm, struct fake_mapping *m)
     remember(vm, m);
 }
 
+/* What the kernel takes for not yet written ends without a look at the page tables. A rest of a cut
+ * mapping is taken for that too: its entries stay behind. */
+static void end_unwritten(struct fake_vm *vm, struct fake_mapping *m)
+{
+    remember(vm, m);
+    fake_tree_remove(&vm->mappings, &m->node);
+    list_del(m);
+    vm->user_mappings--;
+    fake_free(m);
+}
+
 /* The first mapping that reaches into [addr, end), or NULL. */
 static struct fake_mapping *first_in(const struct fake_vm *vm, uint64_t addr, uint64_t end)
 {
@@ -124,7 +135,7 @@ static void drop_mappings(struct fake_va *va)
     while (va->mappings != NULL)
         end(va->vm, va->mappings);
     while (va->unwritten != NULL)
-        end(va->vm, va->unwritten);
+        end_unwritten(va->vm, va->unwritten);
 }
 
 void fake_vm_destroy(struct fake *fake, struct fake_process *p, struct fake_vm *vm)
@@ -252,7 +263,10 @@ int fake_vm_unmap(struct fake_va *va, uint64_t addr)
 
     if (m == NULL || m->va != va)
         return -ENOENT;
-    end(va->vm, m);
+    if (m->written || va->pending)
+        end(va->vm, m);
+    else
+        end_unwritten(va->vm, m);
     return 0;
 }
 
@@ -435,6 +449,9 @@ static int write_one(struct fake_mapping *m)
             mem == NULL || (mem->domain == FAKE_DOMAIN_VRAM && (mem->size & (FAKE_HUGE - 1)) == 0),
     };
 
+    /* Without pages the entries are written, but say nothing. */
+    if (m->va->bo != NULL && m->va->bo->absent)
+        return fake_pt_clear(&vm->pt, pte.va, pte.size);
     return fake_pt_write(&vm->pt, &pte);
 }
 

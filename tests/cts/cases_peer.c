@@ -112,11 +112,68 @@ static void gem_va(struct cts *c)
     cts_row(c, "nothing is lost", 0, start == cts_available(c, 0) ? 0 : -ENOMEM, "-");
 }
 
+static void look(struct cts *c, const char *step, uint64_t va)
+{
+    struct cts_pte p;
+
+    if (cts_translate(c, 1, va, &p) < 0)
+        cts_skip(c, "the tables cannot be read");
+    cts_row(c, step, 0, 0, "%s", p.page_size ? "mapped" : "not mapped");
+}
+
+/* A PRIME import from another card is made resident when the VM is a compute VM by then. */
+static void early_import(struct cts *c, uint32_t flags)
+{
+    uint32_t early, late;
+    uint64_t h;
+    int fd, drm;
+
+    drm = c->gpu[1].drm;
+    h = cts_alloc(c, "alloc on the first", 0, 0, 0, MiB(2), flags | CTS_RW);
+    fd = cts_export(c, "export", 0, h);
+    c->gpu[1].drm = drm;
+    early = cts_prime(c, "PRIME on the second before its VM", 0, drm, fd);
+    cts_acquire(c, "acquire the second", 0, drm, c->gpu[1].id);
+    if (cts_walk_start(c) < 0)
+        cts_skip(c, "the tables cannot be read");
+    cts_gem_va(c, "GEM_VA map", 0, drm, early, 1, c->va, 0, MiB(2), 6);
+    look(c, "the early import", c->va);
+    late = cts_prime(c, "PRIME again", 0, drm, fd);
+    cts_row(c, "same handle", 0, early == late ? 0 : -EXDEV, "-");
+    cts_gem_va(c, "GEM_VA replace", 0, drm, late, 4, c->va, 0, MiB(2), 6);
+    look(c, "still the early import", c->va);
+    cts_gem_va(c, "GEM_VA unmap", 0, drm, late, 2, c->va, 0, MiB(2), 0);
+    cts_gem_close(c, "close", 0, drm, late);
+    late = cts_prime(c, "PRIME after the close", 0, drm, fd);
+    cts_gem_va(c, "GEM_VA map", 0, drm, late, 1, c->va, 0, MiB(2), 6);
+    look(c, "the late import", c->va);
+    cts_gem_va(c, "GEM_VA unmap", 0, drm, late, 2, c->va, 0, MiB(2), 0);
+    cts_gem_close(c, "close", 0, drm, late);
+    cts_close(c, fd);
+    cts_free(c, "free", 0, h);
+}
+
+static void early_vram(struct cts *c)
+{
+    cts_open(c);
+    cts_acquire(c, "acquire the first", 0, c->gpu[0].drm, c->gpu[0].id);
+    early_import(c, KFD_MEM_VRAM);
+}
+
+static void early_gtt(struct cts *c)
+{
+    cts_open(c);
+    cts_acquire(c, "acquire the first", 0, c->gpu[0].drm, c->gpu[0].id);
+    early_import(c, KFD_MEM_GTT);
+}
+
 const struct cts_case cts_peer_cases[] = {
     {"peer.gtt", CTS_PEER, gtt},
     {"peer.vram", CTS_PEER, vram},
     {"peer.without_vm", CTS_PEER, without_vm},
     {"peer.import", CTS_PEER | CTS_EXPORT, import},
     {"peer.gem_va", CTS_PEER | CTS_GEM_VA, gem_va},
+    {"peer.early_vram", CTS_PEER | CTS_GEM_VA, early_vram},
+    {"peer.early_gtt", CTS_PEER | CTS_GEM_VA, early_gtt},
     {0},
 };

@@ -107,6 +107,20 @@ struct subject {
     uint32_t *view;
 };
 
+static void fill(struct cts *c, struct subject *s, uint64_t offset)
+{
+    s->view =
+        cts_mmap(c, "CPU view", 0, c->gpu[0].drm, offset, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED);
+    for (uint64_t i = 0; s->view && i < SIZE / 4; i += 1024)
+        s->view[i] = (uint32_t)i ^ 0xa5a5a5a5;
+}
+
+static void map(struct cts *c, struct subject *s, int fd)
+{
+    s->gem = cts_prime(c, "PRIME", 0, c->gpu[0].drm, fd);
+    cts_gem_va(c, "GEM_VA map", 0, c->gpu[0].drm, s->gem, MAP, c->va, 0, SIZE, 6);
+}
+
 static void subject_make(struct cts *c, struct subject *s)
 {
     int fd;
@@ -116,13 +130,9 @@ static void subject_make(struct cts *c, struct subject *s)
         cts_skip(c, "the tables cannot be read");
     s->h = cts_alloc_mmap(c, "alloc without an address", 0, 0, 0, SIZE, VRAM, &s->offset);
     fd = cts_export(c, "export", 0, s->h);
-    s->gem = cts_prime(c, "PRIME", 0, c->gpu[0].drm, fd);
+    map(c, s, fd);
     cts_close(c, fd);
-    cts_gem_va(c, "GEM_VA map", 0, c->gpu[0].drm, s->gem, MAP, c->va, 0, SIZE, 6);
-    s->view = cts_mmap(c, "CPU view", 0, c->gpu[0].drm, s->offset, SIZE, PROT_READ | PROT_WRITE,
-                       MAP_SHARED);
-    for (uint64_t i = 0; s->view && i < SIZE / 4; i += 1024)
-        s->view[i] = (uint32_t)i ^ 0xa5a5a5a5;
+    fill(c, s, s->offset);
 }
 
 static bool intact(const struct subject *s)
@@ -200,8 +210,70 @@ static void freed(struct cts *c)
     cts_gem_close(c, "close", 0, c->gpu[0].drm, s.gem);
 }
 
+struct shared {
+    struct subject s;
+    int fd;
+    bool import; /* by KFD too, not only by PRIME */
+};
+
+/* Another process maps the buffer and is pressed. Its KFD is its own. */
+static void second_child(struct cts *c, void *arg)
+{
+    struct shared *sh = arg;
+    struct subject s = {0};
+    pid_t pid;
+    int go;
+
+    cts_start(c);
+    if (cts_walk_start(c) < 0)
+        cts_skip(c, "the tables cannot be read");
+    if (sh->import)
+        s.h = cts_import(c, "KFD import without an address", 0, c->gpu[0].id, sh->fd, 0);
+    map(c, &s, sh->fd);
+    fill(c, &s, cts_gem_mmap(c, "mmap offset", 0, c->gpu[0].drm, s.gem));
+    look(c, &s, "before");
+    pid = presser(c, MiB(112), &go);
+    wait_ms(800);
+    look(c, &s, "pressed, after the restore");
+    close(go);
+    waitpid(pid, NULL, 0);
+    wait_ms(500);
+    look(c, &s, "after the other process is gone");
+    cts_row(c, "its queues were stopped", 0, 0, "%s", evicted_ms(c) > 0 ? "yes" : "no");
+    cts_gem_va(c, "unmap", 0, c->gpu[0].drm, s.gem, UNMAP, c->va, 0, SIZE, 0);
+    cts_gem_close(c, "close", 0, c->gpu[0].drm, s.gem);
+    if (sh->import)
+        cts_free(c, "free the import", 0, s.h);
+}
+
+static void second(struct cts *c, bool import)
+{
+    struct shared sh = {.import = import};
+
+    cts_start(c);
+    sh.s.h = cts_alloc(c, "alloc in the first process", 0, 0, 0, SIZE, VRAM);
+    sh.fd = cts_export(c, "export", 0, sh.s.h);
+    cts_fork(c, second_child, &sh);
+    cts_row(c, "the first one's queues were stopped", 0, 0, "%s", evicted_ms(c) > 0 ? "yes" : "no");
+    cts_close(c, sh.fd);
+    cts_free(c, "free", 0, sh.s.h);
+}
+
+/* Imported by PRIME alone, the second process's mapping is nobody's. */
+static void second_prime(struct cts *c)
+{
+    second(c, false);
+}
+
+static void second_import(struct cts *c)
+{
+    second(c, true);
+}
+
 const struct cts_case cts_resident_cases[] = {
     {"resident.kept", CTS_GEM_VA | CTS_DRIVER | CTS_LARGE_BAR, kept},
     {"resident.freed", CTS_GEM_VA | CTS_DRIVER | CTS_LARGE_BAR, freed},
+    {"resident.second_prime", CTS_GEM_VA | CTS_DRIVER | CTS_LARGE_BAR, second_prime},
+    {"resident.second_import", CTS_GEM_VA | CTS_DRIVER | CTS_LARGE_BAR, second_import},
     {0},
 };

@@ -225,6 +225,48 @@ static void cut(struct cts *c)
     look(c, &s, "the page behind it", 0, c->va + MiB(7) + 4096);
 }
 
+/* What a cut leaves of a mapping counts as not yet written, though its entries are there: until the
+ * buffer's next MAP or REPLACE, the end of such a rest leaves its entries in the tables. No huge
+ * entries here. */
+static void rests(struct cts *c)
+{
+    struct subject s = {0};
+    uint64_t va;
+
+    subject_make(c, &s, KFD_MEM_VRAM);
+    va = c->va + 4096;
+    op(c, &s, "map 16 pages", 0, MAP, va, 0, KiB(64), RW);
+    op(c, &s, "clear four of them", 0, CLEAR, va + KiB(12), 0, KiB(16), 0);
+    look(c, &s, "the first of the four", 0, va + KiB(12));
+    look(c, &s, "the first", 0, va);
+    look(c, &s, "behind the four", 0, va + KiB(28));
+    op(c, &s, "unmap the head", 0, UNMAP, va, 0, KiB(12), 0);
+    look(c, &s, "the first stays", 0, va);
+    look(c, &s, "behind the four", 0, va + KiB(28));
+    op(c, &s, "the addresses are free: map the first", 0, MAP, va, KiB(32), 4096, R);
+    look(c, &s, "the first", 0, va);
+    look(c, &s, "the second stays", 0, va + 4096);
+    op(c, &s, "unmap the tail, written by that MAP", 0, UNMAP, va + KiB(28), 0, KiB(36), 0);
+    look(c, &s, "behind the four", 0, va + KiB(28));
+    op(c, &s, "clear all of it", 0, CLEAR, va, 0, KiB(64), 0);
+    look(c, &s, "the second stays", 0, va + 4096);
+
+    va += MiB(16);
+    op(c, &s, "map 16 pages elsewhere", 0, MAP, va, 0, KiB(64), RW);
+    op(c, &s, "replace four of them", 0, REPLACE, va + KiB(12), KiB(12), KiB(16), R);
+    op(c, &s, "unmap the head", 0, UNMAP, va, 0, KiB(12), 0);
+    look(c, &s, "the first", 0, va);
+
+    va += MiB(16);
+    op(c, &s, "map 16 pages elsewhere", 0, MAP, va, 0, KiB(64), RW);
+    op(c, &s, "clear four of them", 0, CLEAR, va + KiB(12), 0, KiB(16), 0);
+    op(c, &s, "clear the head", 0, CLEAR, va, 0, KiB(12), 0);
+    look(c, &s, "the first", 0, va);
+    cts_gem_close(c, "close with the tail mapped", 0, c->gpu[0].drm, s.gem[0]);
+    look(c, &s, "behind the four stays", 0, va + KiB(28));
+    look(c, &s, "home", 0, s.home);
+}
+
 static void system_memory(struct cts *c)
 {
     struct subject s = {0};
@@ -353,6 +395,7 @@ const struct cts_case cts_table_cases[] = {
     {"table.offsets", CTS_GEM_VA, offsets},
     {"table.rights", CTS_GEM_VA, rights},
     {"table.cut", CTS_GEM_VA, cut},
+    {"table.rests", CTS_GEM_VA, rests},
     {"table.system_memory", CTS_GEM_VA, system_memory},
     {"table.left_over", CTS_GEM_VA, left_over},
     {"table.peers", CTS_GEM_VA | CTS_PEER, peers},

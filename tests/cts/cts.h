@@ -76,8 +76,9 @@ struct cts_case {
 extern const struct cts_case cts_door_cases[], cts_dispatch_cases[], cts_topology_cases[],
     cts_query_cases[], cts_vm_cases[], cts_alloc_cases[], cts_map_cases[], cts_share_cases[],
     cts_gem_cases[], cts_gemva_cases[], cts_mmap_cases[], cts_event_cases[], cts_queue_cases[],
-    cts_peer_cases[], cts_trap_cases[], cts_table_cases[], cts_resident_cases[],
-    cts_lib_kfd_cases[], cts_process_cases[], cts_stranger_cases[], cts_render_cases[];
+    cts_peer_cases[], cts_trap_cases[], cts_table_cases[], cts_resident_cases[], cts_late_cases[],
+    cts_silent_cases[], cts_crash_cases[], cts_foreign_cases[], cts_lib_kfd_cases[],
+    cts_process_cases[], cts_stranger_cases[], cts_render_cases[];
 
 /* Rows. ret is 0 or positive on success, -errno on failure; positive results are written as 0. */
 void cts_row(struct cts *c, const char *step, long want, long ret, const char *fmt, ...)
@@ -97,6 +98,9 @@ void cts_log(const char *text);
 /* Says in the kernel's log that a report matching this regular expression is no fault of the run.
  */
 void cts_expect_report(struct cts *c, const char *regex);
+
+/* Ends a case that may stop the kernel as skipped, unless KFDIRECT_CTS_CRASH names it. */
+void cts_crashes(struct cts *c);
 
 /* Ground. */
 int cts_ground_init(struct cts *c, const char *machine, const char *kernel);

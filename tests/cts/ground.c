@@ -47,6 +47,14 @@ void cts_expect_report(struct cts *c, const char *regex)
         cts_log(cts_text("kfdirect-expect: %s", regex));
 }
 
+void cts_crashes(struct cts *c)
+{
+    const char *wanted = getenv("KFDIRECT_CTS_CRASH");
+
+    if (!wanted || strcmp(wanted, c->name))
+        cts_skip(c, "may stop the kernel; KFDIRECT_CTS_CRASH=%s runs it", c->name);
+}
+
 static uint64_t property(const char *text, const char *key)
 {
     size_t n = strlen(key);

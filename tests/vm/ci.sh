@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ci.sh [--kernel 6.12|6.1] [--cards N] [--gfx 8|9] [--build FOLDER] [--record]
+# ci.sh [--kernel 6.12|6.1] [--cards N] [--gfx 8|9] [--build FOLDER] [--record] [--long]
 # The whole ground in the guest: the conformance suite on every recorded machine, compared row by
 # row, then the library's own programs. With a kernel, cards or gfx only what fits is run. --record
-# writes the rows of this run over the recorded ones instead of comparing.
+# writes the rows of this run over the recorded ones instead of comparing. --long adds the whole
+# suite on four cards, of both kernels.
 # The last line is "N passed, N failed, N skipped". KFDIRECT_VM=skip leaves the ground out.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 top=$(cd "$here/../.." && pwd)
 . "$top/tools/packages.sh"
 
-kernel='' cards='' gfx='' record='' build=
+kernel='' cards='' gfx='' record='' build='' long=
 while [ $# -gt 0 ]; do
     case $1 in
     --kernel) kernel=$2 && shift ;;
@@ -18,6 +19,7 @@ while [ $# -gt 0 ]; do
     --gfx) gfx=$2 && shift ;;
     --build) build=$2 && shift ;;
     --record) record=1 ;;
+    --long) long=1 ;;
     *) die "unknown option $1" ;;
     esac
     shift
@@ -63,7 +65,10 @@ ground() {
     local name="$1 gfx$2 x$3 $4" log=$out/ci.log
     local args=(--kernel "$1" --gfx "$2" --cards "$3" --update "$4")
     shift 4
-    case $1 in --vram | --bar) args+=("$1" "$2") && shift 2 ;; esac
+    while [[ $1 == --* ]]; do
+        args+=("$1" "$2")
+        shift 2
+    done
     "$here/run.sh" "${args[@]}" --out "$out" -- "$@" > "$log" 2>&1 || true
     grep -E '^    (not ok|# )|^tests/vm|^not ok|kernel report' "$log" | grep -v ' # SKIP' | sed "s/^ */# $name: /" || true
     local ok bad skip
@@ -123,7 +128,23 @@ for k in 6.12 6.1; do
     [ -n "$record" ] || ground_demo $k
 done
 # A card of which the CPU sees half: page tables written by the SDMA engine.
-[ -n "$record" ] || ! chosen 6.12 9 1 || ground 6.12 9 1 sdma --bar 64 "$build/tests/cts/cts"
+small_bar() {
+    chosen "$1" 9 1 || return 0
+    ground "$1" 9 1 sdma --bar 64 "$build/tests/cts/cts"
+}
+# Four cards: what a number of them changes, and with --long everything.
+four() {
+    local cases='topology query vm. map. peer. share. trap. table.'
+    chosen "$1" 9 4 || return 0
+    [ -z "$long" ] || cases=
+    ground "$1" 9 4 cpu --vram 64 "$build/tests/cts/cts $cases"
+}
+if [ -z "$record" ]; then
+    small_bar 6.12
+    small_bar 6.1
+    four 6.12
+    [ -z "$long" ] || four 6.1
+fi
 [ -n "$record" ] || programs 6.12 9 1 1024 ${clients}_comfy_aimdo_pages ${clients}_cuda_samples_stripes \
     ${clients}_kvcached_bench ${clients}_pytorch_expandable_segments ${clients}_rccl_alloc_walk_teardown \
     ${clients}_xla_padded_unmap

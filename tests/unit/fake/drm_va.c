@@ -195,6 +195,53 @@ static void test_cutting_a_huge_page_loses_its_rest(void **state)
     rig_end(&s.r);
 }
 
+static void test_the_end_of_a_rest_leaves_its_entries(void **state)
+{
+    struct setup s;
+
+    start(&s, "mi300x:1", "6.12", 0);
+    assert_int_equal(va(&s, MAP, VA, 0, 4 * MIB, RW), 0);
+    assert_int_equal(va(&s, CLEAR, VA + MIB, 0, MIB, 0), 0);
+    assert_int_equal(va(&s, UNMAP, VA, 0, MIB, 0), 0);
+    expect(&s, VA, 0);
+    /* Another mapping of the object makes the other rest a written one. */
+    assert_int_equal(va(&s, MAP, VA + 64 * MIB, 0, 4096, RW), 0);
+    assert_int_equal(va(&s, UNMAP, VA + 2 * MIB, 0, 2 * MIB, 0), 0);
+    assert_int_equal(rig_fault(&s.r, 0, VA + 2 * MIB, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    /* The handle's end leaves them too, and then the memory is another's. */
+    assert_int_equal(va(&s, MAP, VA + 8 * MIB, 0, 4 * MIB, RW), 0);
+    assert_int_equal(va(&s, CLEAR, VA + 9 * MIB, 0, MIB, 0), 0);
+    assert_int_equal(rig_gem_close(&s.r, s.drm, s.gem), 0);
+    expect(&s, VA + 8 * MIB, 0);
+    assert_int_equal(rig_free(&s.r, s.h), 0);
+    assert_int_equal(rig_fault(&s.r, 0, VA + 8 * MIB, FAKE_READ), FAKE_FAULT_FREED);
+    rig_end(&s.r);
+}
+
+static void test_an_import_before_acquire_stays_empty(void **state)
+{
+    uint32_t early, late;
+    struct rig r;
+    uint64_t h;
+    int fd;
+
+    rig_open(&r, "vega10-hollow:2", "6.12", 0);
+    assert_int_equal(rig_acquire(&r, 0, r.drm[0]), 0);
+    h = rig_must_alloc(&r, 0, 0, 4 * MIB, VRAM_RW);
+    fd = rig_export(&r, h);
+    assert_int_equal(rig_prime(&r, r.drm[1], fd, &early), 0);
+    assert_int_equal(rig_acquire(&r, 1, r.drm[1]), 0);
+    assert_int_equal(rig_va(&r, r.drm[1], MAP, early, VA, 0, 4 * MIB, RW), 0);
+    assert_int_equal(rig_fault(&r, 1, VA, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    assert_int_equal(rig_va(&r, r.drm[1], UNMAP, early, VA, 0, 4 * MIB, 0), 0);
+    assert_int_equal(rig_gem_close(&r, r.drm[1], early), 0);
+    assert_int_equal(rig_prime(&r, r.drm[1], fd, &late), 0);
+    assert_int_equal(rig_va(&r, r.drm[1], MAP, late, VA, 0, 4 * MIB, RW), 0);
+    assert_int_equal(rig_fault(&r, 1, VA, FAKE_READ), FAKE_FAULT_NONE);
+    rig_close(&r, fd);
+    rig_end(&r);
+}
+
 static void test_sparse_reads_zero_and_drops_writes(void **state)
 {
     char buf[4] = "abc";
@@ -256,6 +303,8 @@ int main(void)
         cmocka_unit_test(test_clear_splits_what_it_cuts),
         cmocka_unit_test(test_replace_changes_rights_and_memory),
         cmocka_unit_test(test_cutting_a_huge_page_loses_its_rest),
+        cmocka_unit_test(test_the_end_of_a_rest_leaves_its_entries),
+        cmocka_unit_test(test_an_import_before_acquire_stays_empty),
         cmocka_unit_test(test_sparse_reads_zero_and_drops_writes),
         cmocka_unit_test(test_delayed_updates_wait_for_the_next_one),
         cmocka_unit_test(test_gem_va_takes_kfd_mappings_away_without_telling_it),

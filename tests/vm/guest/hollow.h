@@ -70,6 +70,7 @@ struct hollow_shape {
     u64 vram_size;
     u64 bar0_size; /* less than vram_size: a card with a small BAR */
     bool trace;
+    bool hold; /* the SDMA engines stand still */
     const struct hollow_family *family;
 };
 

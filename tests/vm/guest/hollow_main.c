@@ -25,6 +25,8 @@ module_param_named(device, hollow_shape.device, uint, 0444);
 module_param_named(revision, hollow_shape.revision, uint, 0444);
 module_param_named(trace, hollow_shape.trace, bool, 0644);
 MODULE_PARM_DESC(trace, "log every packet");
+module_param_named(hold, hollow_shape.hold, bool, 0644);
+MODULE_PARM_DESC(hold, "the SDMA engines stand still until it is taken back");
 
 /* Registers (byte offsets) set once before the scan, and those put back on every tick: acknowledge
  * bits, free semaphores. */
@@ -90,7 +92,7 @@ static enum hrtimer_restart tick(struct hrtimer *t)
         }
         for (int i = 0; i < n_force_off; i++)
             writel(force_val[i], c->regs + force_off[i]);
-        for (int i = 0; i < HOLLOW_ENGINES; i++)
+        for (int i = 0; i < HOLLOW_ENGINES && !hollow_shape.hold; i++)
             hollow_sdma_poll(c, i);
         hollow_kiq_poll(c);
         flushes[c - cards] = c->kiq.flushes;
