@@ -69,7 +69,8 @@ struct vmm_options {
 
 /*
  * Starts a VMM on an open kfd, which must outlive it. options may be NULL. An engine that the
- * kernel lacks is -EOPNOTSUPP. With no device it succeeds and its engine is VMM_ENGINE_NONE.
+ * kernel lacks is -EOPNOTSUPP; -EINVAL: a NULL, options of another size, a granularity that is no
+ * power of two. With no device it succeeds and its engine is VMM_ENGINE_NONE.
  */
 KFDIRECT_API int vmm_open(struct kfd *kfd, const struct vmm_options *options, struct vmm **out);
 /*
@@ -175,7 +176,7 @@ struct vmm_range {
     uint32_t host_prot;
 };
 
-/* What lies at va. Always 0; kind says. */
+/* What lies at va: kind says. -EINVAL: out is NULL. */
 KFDIRECT_API int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out);
 
 /*

@@ -44,9 +44,9 @@ static uint64_t address(const void *ptr)
     return (uint64_t)(uintptr_t)ptr;
 }
 
-/* Whether the range is ours to walk; ordinary memory is not. A range that begins outside and ends
- * in ours is neither, and nor is one that the kind calls the device's but is unknown here: most
- * likely it was freed, and a CPU access would be a fault. */
+/* Whether the range is ours to walk; ordinary memory, registered or not, is not. A range that
+ * begins outside and ends in ours is neither, and nor is one that the kind calls the device's but
+ * is unknown here: most likely it was freed, and a CPU access would be a fault. */
 static hipError_t classify(struct hip_state *state, const void *ptr, size_t size, bool device,
                            bool *ours)
 {
@@ -266,6 +266,21 @@ static int fill_piece(void *arg, void *cpu, uint64_t size)
     return 0;
 }
 
+/* The program's own memory is filled as the device's is when it was registered, all of it. */
+static hipError_t fill_registered(struct hip_state *state, void *dst, size_t size,
+                                  struct pattern *pattern)
+{
+    struct vmm_range range;
+
+    vmm_query(state->vmm, address(dst), &range);
+    if (range.kind != VMM_KIND_REGISTERED || size > range.base + range.size - address(dst))
+        return hip_fail(hipErrorInvalidValue,
+                        "0x%zx bytes at 0x%llx are neither this library's nor registered", size,
+                        (unsigned long long)address(dst));
+    fill_piece(pattern, dst, size);
+    return hipSuccess;
+}
+
 static hipError_t fill(hipStream_t stream, void *dst, uint32_t value, unsigned int width,
                        size_t count)
 {
@@ -287,8 +302,7 @@ static hipError_t fill(hipStream_t stream, void *dst, uint32_t value, unsigned i
     if (code != hipSuccess)
         return code;
     if (!ours)
-        return hip_fail(hipErrorInvalidValue, "no memory of ours at 0x%llx",
-                        (unsigned long long)address(dst));
+        return fill_registered(state, dst, count * width, &pattern);
     return hip_from_errno(vmm_cpu_walk(state->vmm, address(dst), count * width, VMM_PROT_WRITE,
                                        fill_piece, &pattern));
 }

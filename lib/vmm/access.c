@@ -151,6 +151,8 @@ int vmm_get_access(struct vmm *vmm, uint64_t va, uint32_t device, uint32_t *prot
     err = vmm_need_engine(vmm);
     if (err)
         return err;
+    if (!prot)
+        return kfd_fail(-EINVAL, "prot is NULL");
     if (device != VMM_HOST && device >= vmm->device_count)
         return kfd_fail(-ENODEV, "device %u: there are %u", device, vmm->device_count);
     err = vmm_resv_lock_range(vmm, va, 1, &resv);

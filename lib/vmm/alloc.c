@@ -273,6 +273,12 @@ int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vm
     err = vmm_need_engine(vmm);
     if (err)
         return err;
+    if (!props)
+        return kfd_fail(-EINVAL, "props is NULL");
+    if (!handle)
+        return kfd_fail(-EINVAL, "handle is NULL");
+    if (props->location != VMM_LOCATION_DEVICE && props->location != VMM_LOCATION_HOST)
+        return kfd_fail(-EINVAL, "location %d is neither device nor host", (int)props->location);
     if (props->device >= vmm->device_count)
         return kfd_fail(-ENODEV, "device %u: there are %u", props->device, vmm->device_count);
     if (size == 0 || !vmm_aligned(size, vmm->granule))
@@ -299,6 +305,8 @@ int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handl
     err = vmm_need_engine(vmm);
     if (err)
         return err;
+    if (!handle)
+        return kfd_fail(-EINVAL, "handle is NULL");
     vmm_alloc_reap(vmm);
     err = kfd_dmabuf_info(vmm->kfd, fd, &info);
     if (err == -EBADF)
@@ -374,6 +382,8 @@ int vmm_export(struct vmm *vmm, vmm_handle handle, int *fd)
     struct vmm_alloc *alloc;
     int err, got;
 
+    if (!fd)
+        return kfd_fail(-EINVAL, "fd is NULL");
     err = vmm_alloc_get(vmm, handle, &alloc);
     if (err)
         return err;

@@ -41,6 +41,10 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
     struct vmm_resv *resv;
     int err;
 
+    if (!props || !va)
+        return kfd_fail(-EINVAL, "%s is NULL", props ? "va" : "props");
+    if (props->location != VMM_LOCATION_DEVICE && props->location != VMM_LOCATION_HOST)
+        return kfd_fail(-EINVAL, "location %d is neither device nor host", (int)props->location);
     if (props->device >= vmm->device_count)
         return kfd_fail(-ENODEV, "device %u: there are %u", props->device, vmm->device_count);
     if (size == 0)

@@ -15,6 +15,8 @@ int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
     const struct vmm_mapping *map;
     struct vmm_resv *resv;
 
+    if (!out)
+        return kfd_fail(-EINVAL, "out is NULL");
     memset(out, 0, sizeof(*out));
     resv = vmm_resv_lock(vmm, va);
     if (!resv) {
@@ -57,6 +59,8 @@ int vmm_retain(struct vmm *vmm, uint64_t va, vmm_handle *handle)
     err = vmm_need_engine(vmm);
     if (err)
         return err;
+    if (!handle)
+        return kfd_fail(-EINVAL, "handle is NULL");
     err = vmm_resv_lock_range(vmm, va, 1, &resv);
     if (err)
         return err;
@@ -180,6 +184,8 @@ int vmm_cpu_walk(struct vmm *vmm, uint64_t va, uint64_t size, uint32_t need,
     struct vmm_view view;
     int err;
 
+    if (!each)
+        return kfd_fail(-EINVAL, "each is NULL");
     if (size > UINT64_MAX - va)
         return kfd_fail(-EINVAL, VMM_RANGE " leaves the address space", VMM_RANGE_ARGS(va, size));
     err = collect(vmm, va, size, need, &pieces);
@@ -204,6 +210,8 @@ int vmm_export_range(struct vmm *vmm, uint64_t va, uint64_t size, int *fd, uint6
     uint64_t at = 0;
     int err = 0, got;
 
+    if (!fd)
+        return kfd_fail(-EINVAL, "fd is NULL");
     resv = size ? vmm_resv_lock(vmm, va) : NULL;
     if (!resv)
         return kfd_fail(-EINVAL, VMM_RANGE " is not inside memory of this library",

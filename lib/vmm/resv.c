@@ -150,6 +150,8 @@ int vmm_reserve(struct vmm *vmm, uint64_t size, uint64_t align, uint64_t hint, u
     err = vmm_need_engine(vmm);
     if (err)
         return err;
+    if (!va)
+        return kfd_fail(-EINVAL, "va is NULL");
     if (size == 0 || !vmm_aligned(size, vmm->granule))
         return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
                         (unsigned long long)size, (unsigned long long)vmm->granule);

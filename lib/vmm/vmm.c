@@ -81,18 +81,22 @@ static uint64_t granule(void)
 
 int vmm_open(struct kfd *kfd, const struct vmm_options *options, struct vmm **out)
 {
-    struct vmm *vmm = vmm_calloc(1, sizeof(*vmm));
-    uint64_t wanted = 0;
+    uint64_t wanted;
+    struct vmm *vmm;
     int err;
 
+    if (!kfd || !out)
+        return kfd_fail(-EINVAL, "%s is NULL", kfd ? "out" : "kfd");
+    if (options && options->size < sizeof(*options))
+        return kfd_fail(-EINVAL, "options->size is %zu, not %zu", options->size, sizeof(*options));
+    wanted = options ? options->min_granularity : 0;
+    vmm = vmm_calloc(1, sizeof(*vmm));
     if (!vmm)
         return kfd_fail(-ENOMEM, "no host memory for a vmm");
     vmm->kfd = kfd;
     vmm->sys = kfd_get_sys(kfd);
     vmm->last_zombie = &vmm->zombies;
     vmm->granule = vmm->granularity = granule();
-    if (options && options->size >= sizeof(*options))
-        wanted = options->min_granularity;
     if (wanted & (wanted - 1)) {
         err = kfd_fail(-EINVAL, "minimum granularity 0x%llx is not a power of two",
                        (unsigned long long)wanted);

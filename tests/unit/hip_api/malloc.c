@@ -132,6 +132,10 @@ static void test_registered_memory_is_host_memory_of_every_gpu(void **state)
     assert_string_equal(bytes, "hello");
     HIP_OK(hipMemcpyDtoH(bytes, mem + 9, 15));
     assert_string_equal(bytes, "ello");
+    HIP_OK(hipMemset(mem + size - 3, 'x', 3));
+    assert_memory_equal(mem + size - 4, "\0xxx", 4);
+    HIP_FAILS(hipMemset(mem + size - 3, 'y', 4), hipErrorInvalidValue, "registered");
+    assert_memory_equal(mem + size - 4, "\0xxx", 4);
     HIP_OK(hipFree(vram));
 
     HIP_FAILS(hipHostRegister(mem, 1, 0), hipErrorHostMemoryAlreadyRegistered, "registered");
