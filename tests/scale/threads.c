@@ -271,6 +271,96 @@ static void test_addresses_that_come_and_go_are_answered_or_refused(void **state
     run_workers(workers, meddle_or_go);
 }
 
+/* What all threads end, or register, at once; each thread counts what it did. */
+static struct prize {
+    void *malloced, *page;
+    hipMemGenericAllocationHandle_t handle;
+} prize;
+
+static void *grab(void *arg)
+{
+    struct worker *w = arg;
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(w->barrier);
+        w->wins += hipFree(prize.malloced) == hipSuccess;
+        w->wins += hipMemRelease(prize.handle) == hipSuccess;
+        w->wins += hipHostUnregister(prize.page) == hipSuccess;
+        pthread_barrier_wait(w->barrier);
+        w->wins += hipHostRegister(prize.page, 100, 0) == hipSuccess;
+        pthread_barrier_wait(w->barrier);
+    }
+    return NULL;
+}
+
+static void test_what_can_happen_once_happens_once(void **state)
+{
+    struct worker workers[THREADS] = {{0}};
+    hipMemAllocationProp prop = device_prop(0);
+    static _Alignas(4096) char page[4096];
+    pthread_barrier_t barrier;
+    unsigned wins = 0;
+
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS + 1), 0);
+    prize.page = page;
+    HIP_OK(hipHostRegister(page, 100, 0));
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].barrier = &barrier;
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, grab, &workers[i]), 0);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        hipError_t made = hipMalloc(&prize.malloced, 4096);
+
+        if (made == hipSuccess)
+            made = hipMemCreate(&prize.handle, SIZE, &prop, 0);
+        wins += made == hipSuccess;
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+    }
+    assert_int_equal(wins, ROUNDS);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        wins += workers[i].wins;
+    }
+    assert_int_equal(wins, 5 * ROUNDS);
+    pthread_barrier_destroy(&barrier);
+    HIP_OK(hipHostUnregister(page));
+}
+
+/* One thread resets the device under the others: their memory is there or refused. */
+static void *use_or_reset(void *arg)
+{
+    struct worker *w = arg;
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        void *ptr = NULL;
+        hipError_t result;
+
+        if (w->number == 0) {
+            TRY(w, hipDeviceReset());
+            continue;
+        }
+        TRY(w, hipMalloc(&ptr, 8192));
+        result = hipMemset(ptr, w->number, 8192);
+        if (result != hipSuccess && result != hipErrorInvalidValue)
+            TRY(w, result);
+        result = hipFree(ptr);
+        /* Freed by the reset, its address may be another thread's by now. */
+        if (result != hipSuccess && result != hipErrorInvalidValue)
+            TRY(w, result);
+    }
+    return NULL;
+}
+
+static void test_a_reset_under_other_threads_leaves_nothing_half_done(void **state)
+{
+    struct worker workers[THREADS] = {{0}};
+
+    run_workers(workers, use_or_reset);
+    HIP_OK(hipDeviceReset());
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest cases[] = {
@@ -279,6 +369,8 @@ int main(int argc, char **argv)
         CASE(test_slots_of_one_reservation_are_independent),
         CASE(test_one_handle_is_mapped_by_all_threads_at_once),
         CASE(test_addresses_that_come_and_go_are_answered_or_refused),
+        CASE(test_what_can_happen_once_happens_once),
+        CASE(test_a_reset_under_other_threads_leaves_nothing_half_done),
     };
 
     return RUN_CASES(argc, argv, "mi300x:4", cases);
