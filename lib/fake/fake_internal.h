@@ -60,6 +60,7 @@ struct fake_file {
     uint64_t ino;
     uint32_t serial; /* of the file's name */
     uint32_t gpu;    /* render and primary */
+    int access;      /* O_ACCMODE bits it was opened with */
     struct fake_vm *vm;
     struct fake_ids gem;     /* struct fake_gem *; number 0 is taken by the file itself */
     struct fake_map prime;   /* memory index -> struct fake_gem *, once imported or exported here */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,23 +16,46 @@
 
 /* Lower ones are graphics programs'. */
 #define FIRST_PASID 0x8000u
-#define MARK 0x656c696665646f6eull
 
-struct mark {
-    uint64_t magic, machine;
-    uint32_t kind, gpu;
-};
+/* The letter that names of files begin with, by kind. */
+static const char letters[] = {
+    [FAKE_FILE_KFD] = 'k', [FAKE_FILE_RENDER] = 'r', [FAKE_FILE_PRIMARY] = 'c'};
 
-static void file_path(const struct fake *fake, uint32_t serial, char *path)
+static void file_path(const struct fake *fake, const struct fake_file *file, char *path)
 {
-    snprintf(path, FAKE_PATH_SIZE, "%.*s/f%u", (int)FAKE_PATH_SIZE - 16, fake->machine.dir, serial);
+    snprintf(path, FAKE_PATH_SIZE, "%.*s/%c%u", (int)FAKE_PATH_SIZE - 16, fake->machine.dir,
+             letters[file->kind], file->serial);
+}
+
+/* Is it an open node of another process of the machine? The file's name says so. */
+static bool look_at_name(const struct fake *fake, int fd, enum fake_file_kind *kind)
+{
+    const char *dir = strrchr(fake->machine.dir, '/'), *name;
+    char link[32], path[FAKE_PATH_SIZE + 64];
+    ssize_t n;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof(path) - 1);
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    name = strstr(path, dir);
+    if (name == NULL || name[strlen(dir)] != '/')
+        return false;
+    name += strlen(dir) + 1;
+    for (uint32_t k = FAKE_FILE_KFD; k <= FAKE_FILE_PRIMARY; k++) {
+        if (name[0] == letters[k] && strchr(name, '/') == NULL) {
+            *kind = k;
+            return true;
+        }
+    }
+    return false;
 }
 
 enum fake_fd_kind fake_fd_look(struct fake *fake, struct fake_process *p, int fd,
                                struct fake_file **file, enum fake_file_kind *kind)
 {
     struct fake_shared_bo bo;
-    struct mark mark;
     uint32_t index;
     struct stat st;
 
@@ -42,12 +66,7 @@ enum fake_fd_kind fake_fd_look(struct fake *fake, struct fake_process *p, int fd
         return FAKE_FD_FILE;
     if (fake_machine_peek(&fake->machine, fd, &index, &bo) == 0)
         return FAKE_FD_DMABUF;
-    if (pread(fd, &mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) && mark.magic == MARK &&
-        mark.machine == fake->machine.id) {
-        *kind = mark.kind;
-        return FAKE_FD_FOREIGN;
-    }
-    return FAKE_FD_OTHER;
+    return look_at_name(fake, fd, kind) ? FAKE_FD_FOREIGN : FAKE_FD_OTHER;
 }
 
 static bool lives(const struct fake_process *p)
@@ -81,35 +100,47 @@ enum fake_fd_kind fake_fd_lock(struct fake *fake, struct fake_process *p, int fd
     return FAKE_FD_FOREIGN;
 }
 
-/* The descriptor a program gets: close-on-exec and the access mode as it asked for them. */
+/* /dev/kfd is a file, a render node a FIFO: whoever reads it waits for events that never come. */
+static int make_node_file(struct fake_file *file, const char *path)
+{
+    struct stat st;
+    int fd;
+
+    if (file->kind != FAKE_FILE_KFD) {
+        if (mkfifo(path, 0600) != 0)
+            return -errno;
+    } else {
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return -errno;
+        close(fd);
+    }
+    if (stat(path, &st) != 0)
+        return -errno;
+    file->ino = st.st_ino;
+    return 0;
+}
+
+/* The descriptor a program gets: close-on-exec as it asked for it. The access mode too, but for a
+ * FIFO, which a second side would make ready. */
 static int open_node_file(struct fake *fake, struct fake_file *file, int flags)
 {
-    struct mark mark = {
-        .magic = MARK, .machine = fake->machine.id, .kind = file->kind, .gpu = file->gpu};
+    int access = file->kind == FAKE_FILE_KFD ? flags & O_ACCMODE : O_RDONLY;
     char path[FAKE_PATH_SIZE];
-    struct stat st;
     int fd, err;
 
-    file_path(fake, file->serial, path);
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    if (write(fd, &mark, sizeof(mark)) != (ssize_t)sizeof(mark) || fstat(fd, &st) != 0) {
-        err = -errno;
-        close(fd);
+    if (access == O_ACCMODE) /* neither reads nor writes, which no file here allows */
+        access = O_RDWR;
+    file_path(fake, file, path);
+    err = make_node_file(file, path);
+    if (err != 0)
         goto undo;
-    }
-    close(fd);
-    file->ino = st.st_ino;
-    /* Write-only is opened for reading too, as the mark must be readable. */
-    if ((flags & O_ACCMODE) == O_WRONLY)
-        flags = (flags & ~O_ACCMODE) | O_RDWR;
-    fd = open(path, flags & (O_ACCMODE | O_CLOEXEC | O_NONBLOCK));
+    fd = open(path, access | (flags & O_CLOEXEC) | O_NONBLOCK);
     if (fd < 0) {
         err = -errno;
         goto undo;
     }
-    if (flock(fd, LOCK_SH) == 0)
+    if (fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_APPEND)) == 0 && flock(fd, LOCK_SH) == 0)
         return fd;
     err = -errno;
     close(fd);
@@ -152,6 +183,7 @@ int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kin
     file->gpu = gpu;
     fake_process_deed(p, FAKE_DEED_OPEN);
     file->opened = p->now;
+    file->access = flags & O_ACCMODE;
     if (skip_zero(&file->gem, file) != 0 || skip_zero(&file->syncobj, file) != 0)
         goto fail;
     if (kind == FAKE_FILE_RENDER || kind == FAKE_FILE_PRIMARY) {
@@ -191,7 +223,7 @@ void fake_file_destroy(struct fake *fake, struct fake_process *p, struct fake_fi
         link = &(*link)->next;
     *link = file->next;
     fake_map_take(&p->files_by_ino, file->ino);
-    file_path(fake, file->serial, path);
+    file_path(fake, file, path);
     unlink(path);
     free_file(fake, p, file);
 }
@@ -215,8 +247,8 @@ int fake_file_probe(struct fake *fake, const struct fake_file *file)
 {
     char path[FAKE_PATH_SIZE];
 
-    file_path(fake, file->serial, path);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    file_path(fake, file, path);
+    return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 void fake_file_closed(struct fake *fake, struct fake_process *p, struct fake_file *file, int probe)

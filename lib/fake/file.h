@@ -2,8 +2,7 @@
 /*
  * Open device nodes. Each open makes a small file of its own in the machine's directory, whose
  * inode identifies it through any dup and whose shared flock tells whether a descriptor is left.
- * The file begins with a mark, so that a descriptor inherited from another process is recognised
- * too.
+ * Its name says what it is, so that a descriptor inherited from another process is recognised too.
  */
 #ifndef FAKE_FILE_H
 #define FAKE_FILE_H

@@ -191,6 +191,18 @@ static int mmap_dmabuf(struct fake *fake, int fd, void *addr, size_t size, int p
     return err;
 }
 
+/* The rights of the open file come before what is behind it. */
+static int check_access(const struct fake_file *file, size_t size, int prot, int flags)
+{
+    if (size == 0)
+        return -EINVAL;
+    if (file->access == O_WRONLY || file->access == O_ACCMODE)
+        return -EACCES;
+    return file->access == O_RDONLY && prot & PROT_WRITE && (flags & MAP_TYPE) != MAP_PRIVATE
+               ? -EACCES
+               : 0;
+}
+
 int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, int fd,
               uint64_t offset, void **out)
 {
@@ -208,6 +220,9 @@ int fake_mmap(struct fake *fake, void *addr, size_t size, int prot, int flags, i
     what = fake_fd_lock(fake, p, fd, &owner, &file, &kind);
     switch (what) {
     case FAKE_FD_FILE:
+        err = check_access(file, size, prot, flags);
+        if (err != 0)
+            break;
         kind = file->kind;
         if (kind == FAKE_FILE_KFD)
             err = mmap_kfd(fake, p, addr, size, prot, flags, offset, out);
