@@ -3,13 +3,13 @@
  */
 #include "fake/preload/preload.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fake/preload/path.h"
+#include "fake/preload/real.h"
 #include "fake/svm.h"
 #include "kfd/uapi.h"
 
@@ -21,7 +21,7 @@ static int close_ours(int fd)
     /* A child between vfork and exec uses our memory but is not us. */
     if (sys == NULL || !preload_is_own_process(preload_fake()))
         return preload_real()->close(fd);
-    preload_mark(fd, false);
+    preload_mark(fd, 0);
     preload_enter();
     ret = sys->ops->close_fd(sys, fd);
     preload_leave();
@@ -30,16 +30,24 @@ static int close_ours(int fd)
 
 PRELOAD_API int close(int fd)
 {
-    return preload_marked(fd) ? close_ours(fd) : preload_real()->close(fd);
+    if (preload_marked(fd))
+        return close_ours(fd);
+    if (!preload_inside())
+        preload_mark(fd, 0);
+    return preload_real()->close(fd);
 }
 
 PRELOAD_API int close_range(unsigned int first, unsigned int last, int flags)
 {
-    unsigned int end = last < 65535u ? last : 65535u;
+    unsigned int end = last < PRELOAD_MARKS ? last : PRELOAD_MARKS - 1;
 
-    for (unsigned int fd = first; preload_fake_if_made() != NULL && flags == 0 && fd <= end; fd++) {
-        if (preload_marked((int)fd))
+    for (unsigned int fd = first; flags == 0 && fd <= end; fd++) {
+        if (fd % 32 == 0 && atomic_load(&preload_marks[fd / 32]) == 0)
+            fd += 31;
+        else if (preload_marked((int)fd))
             close_ours((int)fd);
+        else
+            preload_mark((int)fd, 0);
     }
     return preload_real()->close_range(first, last, flags);
 }
@@ -53,7 +61,8 @@ PRELOAD_API void closefrom(int first)
 static int copied(int from, int to)
 {
     if (to >= 0 && !preload_inside())
-        preload_mark(to, preload_marked(from));
+        preload_mark(to, preload_marks_of(from) |
+                             (preload_marked(from) ? (unsigned int)PRELOAD_OURS : 0));
     return to;
 }
 
@@ -79,6 +88,12 @@ PRELOAD_API int dup3(int fd, int to, int flags)
 static int fcntl_any(int fd, int cmd, void *arg)
 {
     int ret = preload_real()->fcntl64(fd, cmd, arg);
+    struct preload_device device;
+
+    /* The descriptor behind a node is not always of the mode that was asked for. */
+    if (cmd == F_GETFL && ret >= 0 && preload_marked(fd) &&
+        preload_kind_of(fd, &device) != PRELOAD_NONE && device.number != 0)
+        return (ret & ~O_ACCMODE) | device.access;
 
     return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? copied(fd, ret) : ret;
 }
@@ -111,9 +126,9 @@ static void mark_answer(unsigned long request, const void *arg)
     unsigned int type = _IOC_TYPE(request), nr = _IOC_NR(request);
 
     if (type == KFD_UAPI_TYPE_KFD && nr == KFD_NR_EXPORT_DMABUF)
-        preload_mark((int)((const struct kfd_uapi_export_dmabuf *)arg)->dmabuf_fd, true);
+        preload_mark((int)((const struct kfd_uapi_export_dmabuf *)arg)->dmabuf_fd, PRELOAD_OURS);
     else if (type == KFD_UAPI_TYPE_DRM && nr == DRM_NR_PRIME_HANDLE_TO_FD)
-        preload_mark(((const struct drm_prime_handle *)arg)->fd, true);
+        preload_mark(((const struct drm_prime_handle *)arg)->fd, PRELOAD_OURS);
 }
 
 PRELOAD_API int ioctl(int fd, unsigned long request, ...)
@@ -133,6 +148,8 @@ PRELOAD_API int ioctl(int fd, unsigned long request, ...)
                                                       preload_adopt(fd))))
         return preload_real()->ioctl(fd, request, arg);
     sys = preload_sys();
+    if (sys == NULL || !preload_is_self())
+        return preload_result(-EBADF);
     preload_enter();
     ret = sys->ops->request(sys, fd, request, arg);
     preload_leave();

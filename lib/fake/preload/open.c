@@ -1,27 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* The families that open: open, fopen, opendir. */
+/* The families that open: open and fopen. */
 #include "fake/preload/preload.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "fake/preload/path.h"
+#include "fake/preload/real.h"
+
+/* A path without rights to the device: of the file that stands for it in the tree. */
+static int open_place(const char *path, int flags)
+{
+    char file[PRELOAD_PATH];
+    const char *root = preload_root();
+    int fd;
+
+    if (root == NULL || strlen(root) + strlen(path) >= sizeof(file))
+        return preload_result(-ENOENT);
+    snprintf(file, sizeof(file), "%s%s", root, path);
+    fd = preload_real()->openat64(AT_FDCWD, file, flags);
+    preload_mark(fd, PRELOAD_FOLDER);
+    return fd;
+}
 
 static int open_node(const char *path, int flags)
 {
     struct kfd_sys *sys = preload_sys();
     int fd;
 
-    if (flags & O_DIRECTORY)
-        return preload_result(-ENOTDIR);
+    if (flags & (O_PATH | O_DIRECTORY))
+        return open_place(path, flags);
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return preload_result(-EEXIST);
+    /* The file would belong to the parent, whose memory this is. */
+    if (!preload_is_self())
+        return preload_result(-ENXIO);
     preload_enter();
     fd = sys->ops->open_path(sys, path, flags);
     preload_leave();
-    if (fd >= 0)
-        preload_mark(fd, true);
+    preload_mark(fd, PRELOAD_OURS);
     return preload_result(fd);
 }
 
@@ -30,30 +48,45 @@ static int open_tree(const char *path, int flags, mode_t mode)
 {
     const struct preload_real *real = preload_real();
     struct stat64 st;
+    int fd;
 
     if (real->fstatat64(AT_FDCWD, path, &st, 0) == 0 && S_ISREG(st.st_mode)) {
+        if (flags & O_PATH)
+            return real->openat64(AT_FDCWD, path, flags);
         if ((st.st_mode & 0777) == 0)
             return preload_result(-EPERM);
         if ((flags & O_ACCMODE) != O_RDONLY)
             return preload_result(-EACCES);
-    } else if (flags & O_CREAT) {
+        flags &= ~(O_TRUNC | O_CREAT);
+    } else if (flags & O_CREAT && !S_ISDIR(st.st_mode)) {
         return preload_result(-EACCES);
     }
-    return real->openat64(AT_FDCWD, path, flags, mode);
+    fd = real->openat64(AT_FDCWD, path, flags, mode);
+    preload_mark(fd, PRELOAD_FOLDER);
+    return fd;
 }
 
 int preload_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
-    char where[PRELOAD_PATH];
+    struct preload_place at;
+    enum preload_where where;
+    int fd;
 
-    switch (preload_find(dirfd, path, where)) {
-    case PRELOAD_NODE:
-        return open_node(where, flags);
-    case PRELOAD_TREE:
-        return open_tree(where, flags, mode);
-    default:
+    if (preload_inside() || path == NULL)
         return preload_real()->openat64(dirfd, path, flags, mode);
+    if (preload_is_far(dirfd, path)) {
+        fd = preload_real()->openat64(dirfd, path, flags, mode);
+        preload_mark(fd, 0); /* whoever had the number before is gone */
+        return fd;
     }
+    where = preload_find(dirfd, path, &at);
+    if (where == PRELOAD_NODE)
+        return open_node(at.name, flags);
+    if (where == PRELOAD_TREE)
+        return open_tree(at.name, flags, mode);
+    fd = preload_real()->openat64(at.dirfd, at.name, flags, mode);
+    preload_mark_opened(fd, dirfd, path, flags);
+    return fd;
 }
 
 static mode_t mode_of(int flags, va_list args)
@@ -140,12 +173,12 @@ static int flags_of(const char *mode)
 
 static FILE *open_stream(const char *path, const char *mode)
 {
-    char where[PRELOAD_PATH];
+    struct preload_place at;
     FILE *f;
     int fd;
 
-    if (preload_find(AT_FDCWD, path, where) == PRELOAD_HOST)
-        return preload_real()->fopen64(path, mode);
+    if (preload_find(AT_FDCWD, path, &at) == PRELOAD_HOST)
+        return preload_real()->fopen64(at.name, mode);
     fd = preload_openat(AT_FDCWD, path, flags_of(mode), 0666);
     if (fd < 0)
         return NULL;
@@ -167,12 +200,15 @@ PRELOAD_API FILE *fopen64(const char *path, const char *mode)
 
 static FILE *reopen_stream(const char *path, const char *mode, FILE *f)
 {
-    char where[PRELOAD_PATH];
+    struct preload_place at;
 
-    /* A device node makes no sense as a stream; it is opened as what stands for it in the tree. */
-    if (preload_find(AT_FDCWD, path, where) != PRELOAD_TREE)
-        return preload_real()->freopen64(path, mode, f);
-    return preload_real()->freopen64(where, mode, f);
+    /* A device node makes no sense as a stream. */
+    if (preload_find(AT_FDCWD, path, &at) == PRELOAD_NODE) {
+        fclose(f);
+        errno = ENXIO;
+        return NULL;
+    }
+    return preload_real()->freopen64(at.name, mode, f);
 }
 
 PRELOAD_API FILE *freopen(const char *path, const char *mode, FILE *f)
@@ -183,43 +219,4 @@ PRELOAD_API FILE *freopen(const char *path, const char *mode, FILE *f)
 PRELOAD_API FILE *freopen64(const char *path, const char *mode, FILE *f)
 {
     return reopen_stream(path, mode, f);
-}
-
-PRELOAD_API DIR *opendir(const char *path)
-{
-    char where[PRELOAD_PATH];
-
-    switch (preload_find(AT_FDCWD, path, where)) {
-    case PRELOAD_NODE:
-        errno = ENOTDIR;
-        return NULL;
-    case PRELOAD_TREE:
-        return preload_real()->opendir(where);
-    default:
-        return preload_real()->opendir(path);
-    }
-}
-
-PRELOAD_API int scandir64(const char *path, struct dirent64 ***list,
-                          int (*filter)(const struct dirent64 *),
-                          int (*compare)(const struct dirent64 **, const struct dirent64 **))
-{
-    char where[PRELOAD_PATH];
-
-    return preload_real()->scandir64(
-        preload_find(AT_FDCWD, path, where) == PRELOAD_TREE ? where : path, list, filter, compare);
-}
-
-/* On 64-bit machines the two kinds of entries are one. */
-_Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one struct dirent");
-_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one struct stat");
-_Static_assert(sizeof(off_t) == sizeof(off64_t), "one off_t");
-
-PRELOAD_API int scandir(const char *path, struct dirent ***list,
-                        int (*filter)(const struct dirent *),
-                        int (*compare)(const struct dirent **, const struct dirent **))
-{
-    return scandir64(path, (struct dirent64 ***)list,
-                     (int (*)(const struct dirent64 *))(void *)filter,
-                     (int (*)(const struct dirent64 **, const struct dirent64 **))(void *)compare);
 }

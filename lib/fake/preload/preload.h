@@ -6,13 +6,14 @@
  *
  *   path of sysfs ──> the same path below a folder that holds the written-out tree
  *   path of a device node ──> the fake's own open; the descriptor is real and is marked
- *   marked descriptor ──> close, ioctl, mmap, fstat by the fake
+ *   marked descriptor ──> close, ioctl, mmap, fstat, read, write by the fake
+ *   folder that host and fake share ──> the host's, listed with the fake's entries behind its own
  *
  * Nothing happens until a path or request of the fake's is seen. The fake's own calls to libc come
  * through here again: a thread inside the fake is let through.
  *
  * The project's build switches names to their 64-bit forms by macro; the sources here define both
- * forms, so they undo that first.
+ * forms, so they undo that first: this header comes before all others.
  */
 #ifndef FAKE_PRELOAD_H
 #define FAKE_PRELOAD_H
@@ -24,11 +25,11 @@
 #endif
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -37,79 +38,54 @@
 #define PRELOAD_API __attribute__((visibility("default")))
 #define PRELOAD_PATH 1024u
 
-/* libc's functions behind ours. One form of each family is enough. */
-#define PRELOAD_REAL(X)                                                             \
-    X(int, openat64, (int, const char *, int, ...))                                 \
-    X(FILE *, fopen64, (const char *, const char *))                                \
-    X(FILE *, freopen64, (const char *, const char *, FILE *))                      \
-    X(DIR *, opendir, (const char *))                                               \
-    X(int, scandir64,                                                               \
-      (const char *, struct dirent64 ***, int (*)(const struct dirent64 *),         \
-       int (*)(const struct dirent64 **, const struct dirent64 **)))                \
-    X(int, close, (int))                                                            \
-    X(int, close_range, (unsigned int, unsigned int, int))                          \
-    X(int, dup, (int))                                                              \
-    X(int, dup2, (int, int))                                                        \
-    X(int, dup3, (int, int, int))                                                   \
-    X(int, fcntl64, (int, int, ...))                                                \
-    X(int, ioctl, (int, unsigned long, ...))                                        \
-    X(void *, mmap64, (void *, size_t, int, int, int, off64_t))                     \
-    X(int, munmap, (void *, size_t))                                                \
-    X(int, fstatat64, (int, const char *, struct stat64 *, int))                    \
-    X(int, statx, (int, const char *, int, unsigned int, struct statx *))           \
-    X(int, faccessat, (int, const char *, int, int))                                \
-    X(ssize_t, getxattr, (const char *, const char *, void *, size_t))              \
-    X(ssize_t, lgetxattr, (const char *, const char *, void *, size_t))             \
-    X(ssize_t, listxattr, (const char *, char *, size_t))                           \
-    X(ssize_t, llistxattr, (const char *, char *, size_t))                          \
-    X(ssize_t, readlinkat, (int, const char *, char *, size_t))                     \
-    X(char *, realpath, (const char *, char *))                                     \
-    X(ssize_t, recvmsg, (int, struct msghdr *, int))                                \
-    X(int, recvmmsg, (int, struct mmsghdr *, unsigned int, int, struct timespec *)) \
-    X(int, pidfd_getfd, (int, int, unsigned int))
-
-struct preload_real {
-#define PRELOAD_FIELD(ret, name, args) ret(*name) args;
-    PRELOAD_REAL(PRELOAD_FIELD)
-#undef PRELOAD_FIELD
-};
-
-const struct preload_real *preload_real(void);
+/* On 64-bit machines the two kinds of each are one, and one form of each call serves both. */
+_Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one struct dirent");
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one struct stat");
+_Static_assert(sizeof(off_t) == sizeof(off64_t), "one off_t");
 
 /* Whether this thread is inside the fake; preload_enter and _leave nest. */
-bool preload_inside(void);
-void preload_enter(void);
-void preload_leave(void);
+extern __thread int preload_depth __attribute__((tls_model("initial-exec")));
+
+static inline bool preload_inside(void)
+{
+    return preload_depth != 0;
+}
+
+static inline void preload_enter(void)
+{
+    preload_depth++;
+}
+
+static inline void preload_leave(void)
+{
+    preload_depth--;
+}
 
 /* The fake, made at the first call; NULL: none was asked for, or it can't be made (said once on
  * stderr). */
 struct fake *preload_fake(void);
 /* The same, but only if it was made already. */
 struct fake *preload_fake_if_made(void);
-/* The fake's system, decorated by the log if there is one. */
+/* The fake's system. */
 struct kfd_sys *preload_sys(void);
-/* The folder that holds the tree, without a trailing slash; NULL: it can't be written. */
-const char *preload_root(void);
-/* False in a child that shares the parent's memory (vfork) or has not called the fake yet. */
+/* Says once, on stderr, that the fake serves. */
+void preload_announce(void);
+/* False in a child that shares the parent's memory: between vfork and exec. */
+bool preload_is_self(void);
+/* False there, and in a child that has not called the fake yet. */
 bool preload_is_own_process(struct fake *fake);
 
-/* Marks of descriptors. */
-bool preload_marked(int fd);
-void preload_mark(int fd, bool on);
-/* Marks fd if it is the fake's, though it did not come through here; true if it is. */
-bool preload_adopt(int fd);
-
-enum preload_where {
-    PRELOAD_HOST,
-    PRELOAD_TREE, /* out: the path below the tree */
-    PRELOAD_NODE, /* out: the node's canonical path */
-};
-
-/* Where a path leads; out has PRELOAD_PATH bytes. */
-enum preload_where preload_find(int dirfd, const char *path, char *out);
+/* The folder that holds the tree, without a trailing slash; NULL: it can't be written. */
+const char *preload_root(void);
 
 /* -errno to libc's convention. */
-int preload_result(int ret);
+static inline int preload_result(int ret)
+{
+    if (ret >= 0)
+        return ret;
+    errno = -ret;
+    return -1;
+}
 
 int preload_openat(int dirfd, const char *path, int flags, mode_t mode);
 

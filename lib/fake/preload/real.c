@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake/preload/preload.h"
 
+#include "fake/preload/real.h"
+
 #include <dlfcn.h>
 
-/* Filled by whoever comes first; a second thread writes the same values. */
-static struct preload_real real;
-static _Atomic bool ready;
+struct preload_real preload_real_calls;
+_Atomic bool preload_real_ready;
 
-const struct preload_real *preload_real(void)
+/* Whoever comes first; a second thread writes the same values. */
+void preload_real_find(void)
 {
-    if (atomic_load_explicit(&ready, memory_order_acquire))
-        return &real;
 #define FIND(ret, name, args) \
-    __atomic_store_n((void **)&real.name, dlsym(RTLD_NEXT, #name), __ATOMIC_RELAXED);
+    __atomic_store_n((void **)&preload_real_calls.name, dlsym(RTLD_NEXT, #name), __ATOMIC_RELAXED);
     PRELOAD_REAL(FIND)
 #undef FIND
-    atomic_store_explicit(&ready, true, memory_order_release);
-    return &real;
+    atomic_store_explicit(&preload_real_ready, true, memory_order_release);
 }

@@ -2,8 +2,6 @@
 /* The families that ask about a file: stat, access, readlink, realpath. */
 #include "fake/preload/preload.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "fake/file.h"
+#include "fake/preload/path.h"
+#include "fake/preload/real.h"
 #include "fake/sysfs.h"
 
 #define NODE_DEVICE 5u /* where device nodes live: devtmpfs */
@@ -69,71 +68,60 @@ static void fill_statx(dev_t dev, uint32_t presence, struct statx *stx)
     stx->stx_dev_minor = NODE_DEVICE;
 }
 
-/* The device number of a marked descriptor that is a node; false for dma-bufs. */
-static bool number_of_fd(int fd, dev_t *dev)
+/* In sysfs all is root's, and a file's size is a page whatever is in it. */
+static void dress(const char *path, struct stat64 *st)
 {
-    enum fake_file_kind kind = 0;
-    struct fake_file *file = NULL;
-    struct fake *fake = preload_fake();
-    struct fake_process *p, *owner;
-    bool node = false;
-    int err;
-
-    preload_enter();
-    p = fake != NULL ? fake_process_get(fake, &err) : NULL;
-    if (p != NULL) {
-        switch (fake_fd_lock(fake, p, fd, &owner, &file, &kind)) {
-        case FAKE_FD_FILE:
-            node = true;
-            if (file->kind == FAKE_FILE_KFD)
-                *dev = makedev(FAKE_KFD_MAJOR, 0);
-            else
-                *dev = makedev(FAKE_DRM_MAJOR,
-                               fake->profile->gpus[file->gpu].render_minor -
-                                   (file->kind == FAKE_FILE_PRIMARY ? PRIMARY_MINORS : 0));
-            break;
-        case FAKE_FD_FOREIGN:
-            node = kind == FAKE_FILE_KFD;
-            *dev = makedev(FAKE_KFD_MAJOR, 0);
-            break;
-        default:
-            break;
-        }
-        fake_process_unlock(owner);
-    }
-    preload_leave();
-    return node;
+    st->st_uid = 0;
+    st->st_gid = 0;
+    if (!S_ISDIR(st->st_mode))
+        st->st_blocks = 0;
+    st->st_size = S_ISREG(st->st_mode) && strstr(path, "/proc/") == NULL ? 4096 : 0;
 }
 
-/* Whether the call is about a descriptor itself, as fstat is. */
-static bool by_fd(int dirfd, const char *path, int flags)
+/* A call about a descriptor itself, as fstat is: the device behind it, or false. */
+static bool device_of_fd(int dirfd, const char *path, int flags, dev_t *dev)
 {
-    return dirfd >= 0 && (path == NULL || path[0] == '\0') && (flags & AT_EMPTY_PATH) &&
-           preload_marked(dirfd);
+    struct preload_device device;
+    char name[PRELOAD_PATH];
+    uint32_t presence;
+
+    if ((path != NULL && path[0] != '\0') || !(flags & AT_EMPTY_PATH))
+        return false;
+    if (preload_marked(dirfd)) {
+        enum preload_kind kind = preload_kind_of(dirfd, &device);
+
+        *dev = device.number;
+        return kind == PRELOAD_KFD || kind == PRELOAD_DRM;
+    }
+    return preload_marks_of(dirfd) & PRELOAD_FOLDER && preload_fake_if_made() != NULL &&
+           !preload_inside() && preload_path_of(dirfd, name) == 0 &&
+           node_number(preload_fake(), name, dev, &presence) == 0;
 }
 
 static int stat_at(int dirfd, const char *path, struct stat64 *st, int flags)
 {
-    const struct preload_real *real = preload_real();
-    char where[PRELOAD_PATH];
+    struct preload_place at;
     uint32_t presence;
     dev_t dev;
     int err;
 
-    if (by_fd(dirfd, path, flags) && number_of_fd(dirfd, &dev)) {
+    if (device_of_fd(dirfd, path, flags, &dev)) {
         fill_stat(dev, FAKE_PRESENT, st);
         return 0;
     }
-    switch (preload_find(dirfd, path, where)) {
+    switch (preload_find(dirfd, path, &at)) {
     case PRELOAD_NODE:
-        err = node_number(preload_fake(), where, &dev, &presence);
+        err = node_number(preload_fake(), at.name, &dev, &presence);
         if (err == 0)
             fill_stat(dev, presence, st);
         return preload_result(err);
     case PRELOAD_TREE:
-        return real->fstatat64(AT_FDCWD, where, st, flags & AT_SYMLINK_NOFOLLOW);
+        err = preload_real()->fstatat64(at.dirfd, at.name, st, flags & AT_SYMLINK_NOFOLLOW);
+        if (err == 0)
+            dress(at.name, st);
+        return err;
     default:
-        return real->fstatat64(dirfd, path, st, flags);
+        return preload_real()->fstatat64(at.dirfd, at.name, st, flags);
     }
 }
 
@@ -189,49 +177,58 @@ OLD(__fxstatat64, fstatat64, (fd, path, st, flags), stat64, int fd, const char *
 PRELOAD_API int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
                       struct statx *restrict stx)
 {
-    const struct preload_real *real = preload_real();
-    char where[PRELOAD_PATH];
+    struct preload_place at;
     uint32_t presence;
     dev_t dev;
     int err;
 
-    if (by_fd(dirfd, path, flags) && number_of_fd(dirfd, &dev)) {
+    if (device_of_fd(dirfd, path, flags, &dev)) {
         fill_statx(dev, FAKE_PRESENT, stx);
         return 0;
     }
-    switch (preload_find(dirfd, path, where)) {
+    switch (preload_find(dirfd, path, &at)) {
     case PRELOAD_NODE:
-        err = node_number(preload_fake(), where, &dev, &presence);
+        err = node_number(preload_fake(), at.name, &dev, &presence);
         if (err == 0)
             fill_statx(dev, presence, stx);
         return preload_result(err);
     case PRELOAD_TREE:
-        return real->statx(AT_FDCWD, where, flags, mask, stx);
+        err = preload_real()->statx(at.dirfd, at.name, flags, mask, stx);
+        if (err == 0) {
+            stx->stx_uid = 0;
+            stx->stx_gid = 0;
+            if (!S_ISDIR(stx->stx_mode))
+                stx->stx_blocks = 0;
+            stx->stx_size = S_ISREG(stx->stx_mode) && strstr(at.name, "/proc/") == NULL ? 4096 : 0;
+        }
+        return err;
     default:
-        return real->statx(dirfd, path, flags, mask, stx);
+        return preload_real()->statx(at.dirfd, at.name, flags, mask, stx);
     }
 }
 
 static int access_at(int dirfd, const char *path, int mode, int flags)
 {
-    char where[PRELOAD_PATH];
+    struct preload_place at;
     uint32_t presence;
     dev_t dev;
     int err;
 
-    switch (preload_find(dirfd, path, where)) {
+    switch (preload_find(dirfd, path, &at)) {
     case PRELOAD_NODE:
-        err = node_number(preload_fake(), where, &dev, &presence);
+        err = node_number(preload_fake(), at.name, &dev, &presence);
         if (err == 0 && (mode & X_OK || (presence == FAKE_DENIED && mode != F_OK)))
             err = -EACCES;
         return preload_result(err);
     case PRELOAD_TREE:
-        if (mode & W_OK)
+        /* The tree is the user's, what it stands for is root's. */
+        if (mode & W_OK && geteuid() != 0)
             return preload_result(-EACCES);
-        return preload_real()->faccessat(AT_FDCWD, where, mode, flags);
+        break;
     default:
-        return preload_real()->faccessat(dirfd, path, mode, flags);
+        break;
     }
+    return preload_real()->faccessat(at.dirfd, at.name, mode, flags);
 }
 
 PRELOAD_API int access(const char *path, int mode)
@@ -254,42 +251,46 @@ PRELOAD_API int faccessat(int dirfd, const char *path, int mode, int flags)
     return access_at(dirfd, path, mode, flags);
 }
 
-/* "/proc/self/fd/N" of a node names the node. */
-static bool node_behind(const char *path, char *out, size_t size)
+/* "/proc/self/fd/N" of a node names the node, and of a folder of the tree the folder. */
+static bool name_behind(const char *path, char *out, size_t size)
 {
-    dev_t dev;
+    struct preload_device device;
+    unsigned int number;
     int fd, end = 0;
 
-    if (sscanf(path, "/proc/self/fd/%d%n", &fd, &end) != 1 || path[end] != '\0' ||
-        !preload_marked(fd) || !number_of_fd(fd, &dev))
+    if (path == NULL || strncmp(path, "/proc/self/fd/", 14) != 0 ||
+        sscanf(path, "/proc/self/fd/%d%n", &fd, &end) != 1 || path[end] != '\0')
         return false;
-    if (major(dev) == FAKE_KFD_MAJOR)
+    if (!preload_marked(fd))
+        return preload_marks_of(fd) != 0 && !preload_inside() && preload_path_of(fd, out) == 0;
+    switch (preload_kind_of(fd, &device)) {
+    case PRELOAD_KFD:
         snprintf(out, size, "/dev/kfd");
-    else
-        snprintf(out, size, minor(dev) >= PRIMARY_MINORS ? "/dev/dri/renderD%u" : "/dev/dri/card%u",
-                 minor(dev));
-    return true;
+        return true;
+    case PRELOAD_DRM:
+        number = minor(device.number);
+        snprintf(out, size, number >= PRIMARY_MINORS ? "/dev/dri/renderD%u" : "/dev/dri/card%u",
+                 number);
+        return true;
+    default:
+        return false;
+    }
 }
 
 static ssize_t readlink_at(int dirfd, const char *path, char *buf, size_t size)
 {
-    char where[PRELOAD_PATH];
+    char name[PRELOAD_PATH];
+    struct preload_place at;
     size_t len;
 
-    if (path != NULL && strncmp(path, "/proc/self/fd/", 14) == 0 &&
-        node_behind(path, where, sizeof(where))) {
-        len = strlen(where) < size ? strlen(where) : size;
-        memcpy(buf, where, len);
+    if (name_behind(path, name, sizeof(name))) {
+        len = strlen(name) < size ? strlen(name) : size;
+        memcpy(buf, name, len);
         return (ssize_t)len;
     }
-    switch (preload_find(dirfd, path, where)) {
-    case PRELOAD_NODE:
+    if (preload_find(dirfd, path, &at) == PRELOAD_NODE)
         return preload_result(-EINVAL);
-    case PRELOAD_TREE:
-        return preload_real()->readlinkat(AT_FDCWD, where, buf, size);
-    default:
-        return preload_real()->readlinkat(dirfd, path, buf, size);
-    }
+    return preload_real()->readlinkat(at.dirfd, at.name, buf, size);
 }
 
 ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room);
@@ -319,29 +320,26 @@ PRELOAD_API ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, siz
 
 PRELOAD_API char *realpath(const char *path, char *out)
 {
-    const struct preload_real *real = preload_real();
-    char where[PRELOAD_PATH], full[PATH_MAX];
-    enum preload_where kind = preload_find(AT_FDCWD, path, where);
-    const char *root;
+    char full[PATH_MAX];
+    struct preload_place at;
+    enum preload_where where = preload_find(AT_FDCWD, path, &at);
     uint32_t presence;
     dev_t dev;
     int err;
 
-    if (kind == PRELOAD_HOST)
-        return real->realpath(path, out);
-    if (kind == PRELOAD_NODE) {
-        err = node_number(preload_fake(), where, &dev, &presence);
+    if (where == PRELOAD_HOST)
+        return preload_real()->realpath(at.name, out);
+    if (where == PRELOAD_NODE) {
+        err = node_number(preload_fake(), at.name, &dev, &presence);
         if (err != 0) {
             errno = -err;
             return NULL;
         }
-        strcpy(full, where);
+        strcpy(full, at.name);
     } else {
-        root = preload_root();
-        if (real->realpath(where, full) == NULL)
+        if (preload_real()->realpath(at.name, full) == NULL)
             return NULL;
-        if (strncmp(full, root, strlen(root)) == 0)
-            memmove(full, full + strlen(root), strlen(full) - strlen(root) + 1);
+        preload_strip_root(full);
     }
     return out != NULL ? strcpy(out, full) : strdup(full);
 }
@@ -359,9 +357,9 @@ PRELOAD_API char *canonicalize_file_name(const char *path)
 /* Extended attributes: neither the nodes nor the tree have any. */
 static bool has_none(const char *path)
 {
-    char where[PRELOAD_PATH];
+    struct preload_place at;
 
-    return preload_find(AT_FDCWD, path, where) != PRELOAD_HOST;
+    return preload_find(AT_FDCWD, path, &at) != PRELOAD_HOST;
 }
 
 PRELOAD_API ssize_t getxattr(const char *path, const char *name, void *value, size_t size)

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Everyday commands on a fake machine with two GPUs. usage: commands.py KFDIRECT. Prints TAP."""
+import subprocess
+import sys
+
+KFDIRECT = sys.argv[1]
+NODES = "/sys/class/kfd/kfd/topology/nodes"
+cases = []
+
+
+def case(function):
+    cases.append(function)
+    return function
+
+
+def run(*command):
+    result = subprocess.run([KFDIRECT, "fake", "--machine", "mi210:2", "--", *command],
+                            capture_output=True, text=True, timeout=120)
+    if result.returncode != 0:
+        raise AssertionError(f"exit code {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+@case
+def ls_shows_nodes_and_folders():
+    text = run("ls", "-l", "/dev/kfd", "/dev/dri/renderD129")
+    lines = [line.split() for line in text.splitlines()]
+    expect(len(lines) == 2 and all(line[0].startswith("crw") for line in lines), text)
+    expect(["226,", "129"] in [line[4:6] for line in lines], text)
+    text = run("ls", "/dev")
+    expect({"kfd", "dri", "null"} <= set(text.split()), text)
+    expect(run("ls", NODES).split() == ["0", "1", "2", "3"], "nodes")
+
+
+@case
+def cat_and_cp_read_files():
+    expect(run("cat", f"{NODES}/0/gpu_id") == "0\n", "of a CPU")
+    text = run("sh", "-c", f"cp {NODES}/2/properties /dev/stdout")
+    expect("simd_count" in text, text)
+    text = run("sh", "-c", f"read id < {NODES}/2/gpu_id && echo $id")
+    expect(int(text) != 0, text)
+
+
+@case
+def find_walks():
+    text = run("find", "/sys/class/kfd/kfd/", "-name", "gpu_id")
+    expect(len(text.splitlines()) == 4, text)
+    text = run("find", "/dev", "-maxdepth", "2", "-type", "c", "-name", "[kr]*d*", "-newermt",
+               "1960-01-01")
+    expect({"/dev/kfd", "/dev/dri/renderD128"} <= set(text.split()), text)
+
+
+@case
+def grep_searches_a_tree():
+    text = run("grep", "-rl", "vendor_id 4098", f"{NODES}/")
+    expect(sorted(text.split()) == [f"{NODES}/2/properties", f"{NODES}/3/properties"], text)
+
+
+@case
+def bash_expands_patterns_and_changes_folders():
+    text = run("bash", "-c", f"echo {NODES}/*/gpu_id /dev/k?d")
+    expect(text.split() == [f"{NODES}/{i}/gpu_id" for i in range(4)] + ["/dev/kfd"], text)
+    text = run("bash", "-c", "cd /sys/class/drm && pwd -P && echo card? && cd .. && [ -d drm ]")
+    expect(text == "/sys/class/drm\ncard0 card1\n", text)
+    text = run("bash", "-c", "cd -P /sys/class/drm/card0/device && cat vendor")
+    expect(text == "0x1002\n", text)
+
+
+@case
+def python_scans_and_walks():
+    text = run(sys.executable, "-c", """
+import glob, os, stat
+nodes = "/sys/class/kfd/kfd/topology/nodes"
+print(len(list(os.scandir(nodes))), len(glob.glob(nodes + "/*/gpu_id")))
+print(stat.S_ISCHR(os.stat("/dev/kfd").st_mode), "kfd" in os.listdir("/dev"))
+print(sum("gpu_id" in files for _, _, files in os.walk("/sys/class/kfd/kfd/topology")))
+fd = os.open("/dev", os.O_RDONLY | os.O_DIRECTORY)
+print("kfd" in os.listdir(fd), os.stat("dri/card1", dir_fd=fd).st_rdev == os.makedev(226, 1))
+os.chdir("/dev/dri")
+print(os.getcwd(), os.path.exists("renderD128"))
+""")
+    expect(text.split() == ["4", "4", "True", "True", "4", "True", "True", "/dev/dri", "True"], text)
+
+
+@case
+def python_starts_programs_in_a_folder_with_an_empty_environment():
+    text = run(sys.executable, "-c", """
+import subprocess
+print(subprocess.run(["/bin/ls", "renderD128", "../kfd"], cwd="/dev/dri", env={},
+                     capture_output=True, text=True).stdout)
+""")
+    expect(text.split() == ["../kfd", "renderD128"], text)
+
+
+@case
+def processes_of_one_command_share_a_machine_and_two_commands_do_not():
+    trees = [run("sh", "-c", "echo $KFDIRECT_FAKE_TREE") for _ in range(2)]
+    expect(all(tree.strip() for tree in trees) and trees[0] != trees[1], trees)
+    expect(run("env", "-i", "/bin/sh", "-c", "echo $KFDIRECT_FAKE").strip() == "mi210:2", "env -i")
+
+
+print(f"1..{len(cases)}")
+bad = 0
+for number, function in enumerate(cases, 1):
+    try:
+        function()
+        print(f"ok {number} - {function.__name__}", flush=True)
+    except Exception as error:  # each case stands alone
+        bad += 1
+        print(f"not ok {number} - {function.__name__}")
+        print("\n".join("# " + text for text in str(error).splitlines()), flush=True)
+sys.exit(bad != 0)
