@@ -102,7 +102,9 @@ KFDIRECT_API int vmm_reserve(struct vmm *vmm, uint64_t size, uint64_t align, uin
 /* Ends a reservation: exact base and size, nothing mapped in it, else -EINVAL. */
 KFDIRECT_API int vmm_address_free(struct vmm *vmm, uint64_t va, uint64_t size);
 
-/* Allocates physical memory with one user reference. -ENODEV bad device; -ENOMEM; -EOPNOTSUPP. */
+/* Allocates physical memory with one user reference. -ENODEV bad device; -ENOMEM; -EOPNOTSUPP. With
+ * VMM_ENGINE_GEM the kernel charges nothing yet: VRAM that is not there is vmm_set_access's
+ * -ENOMEM. */
 KFDIRECT_API int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
                             vmm_handle *handle);
 /* Drops one user reference. The memory goes when no user reference and no mapping is left; a value

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fake/client.h"
+#include "kfd/uapi.h"
 
 struct fake_handle *fake_handle_get(const struct fake *fake, const struct fake_process *p,
                                     uint64_t value, int *gpu)
@@ -37,6 +38,9 @@ int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *b
     h->va = va;
     h->flags = flags;
     h->domain = bo == bo->mem->home ? bo->mem->domain : FAKE_DOMAIN_GTT;
+    if (h->domain == FAKE_DOMAIN_GTT &&
+        fake_machine_bo(&fake->machine, bo->mem->index)->gem_domains & AMDGPU_GEM_DOMAIN_VRAM)
+        h->domain = FAKE_DOMAIN_VRAM;
     h->imported = imported;
     bo->kfd_handles++;
     count_vram(fake, p, h, bo->mem->size);
@@ -159,6 +163,20 @@ static void unmap_ranges(struct fake_handle *h, struct fake_va *va)
         fake_vm_unmap(va, h->va + h->bo->mem->size);
 }
 
+/* A map places the memory where it is wanted, or fails. */
+static int place(struct fake *fake, struct fake_handle *h)
+{
+    struct fake_mem *mem = h->bo->mem;
+    int err;
+
+    if (h->domain != FAKE_DOMAIN_VRAM || mem->domain != FAKE_DOMAIN_GTT)
+        return 0;
+    err = fake_machine_to_vram(&fake->machine, mem->index);
+    if (err == 0)
+        mem->domain = FAKE_DOMAIN_VRAM;
+    return err;
+}
+
 int fake_handle_map(struct fake *fake, struct fake_process *p, struct fake_handle *h, uint32_t gpu)
 {
     struct fake_attach *a = find(h, gpu);
@@ -175,7 +193,9 @@ int fake_handle_map(struct fake *fake, struct fake_process *p, struct fake_handl
     }
     if (a->mapped)
         return 0;
-    err = map_ranges(h, a->va);
+    err = place(fake, h);
+    if (err == 0)
+        err = map_ranges(h, a->va);
     if (err != 0)
         return err;
     err = fake_vm_clear_freed(a->va->vm);

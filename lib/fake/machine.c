@@ -58,6 +58,9 @@ static bool has_room(const struct fake_shared *s, const struct fake_shared_bo *b
         return false;
     if (bo->domain == FAKE_DOMAIN_VRAM && t->vram[bo->owner] + bo->size > l->vram[bo->owner])
         return false;
+    /* Each card has a window as large as this onto system memory. */
+    if (bo->domain == FAKE_DOMAIN_GTT && bo->size > l->ttm)
+        return false;
     return true;
 }
 
@@ -487,6 +490,25 @@ int fake_machine_export_bo(struct fake_machine *m, uint32_t index, int flags)
         m->shared->bos[index].external = 1;
     fake_machine_unlock(m);
     return fd;
+}
+
+int fake_machine_to_vram(struct fake_machine *m, uint32_t index)
+{
+    struct fake_shared_bo *bo = &m->shared->bos[index], moved;
+    int err = 0;
+
+    fake_machine_lock(m);
+    moved = *bo;
+    moved.domain = FAKE_DOMAIN_VRAM;
+    if (bo->domain != FAKE_DOMAIN_VRAM && !make_room(m, &moved)) {
+        err = -ENOMEM;
+    } else {
+        fake_machine_account(&m->shared->totals, bo, -1);
+        bo->domain = FAKE_DOMAIN_VRAM;
+        fake_machine_account(&m->shared->totals, bo, 1);
+    }
+    fake_machine_unlock(m);
+    return err;
 }
 
 void fake_machine_cpu_view(struct fake_machine *m, uint32_t index)

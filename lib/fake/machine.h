@@ -196,6 +196,8 @@ int fake_machine_open_bo(struct fake_machine *machine, uint32_t index, int flags
 /* The same, to be given out: counts as an external reference while it or a mapping of it lives. */
 int fake_machine_export_bo(struct fake_machine *machine, uint32_t index, int flags);
 
+/* Moves an object to VRAM; -ENOMEM when that is full. */
+int fake_machine_to_vram(struct fake_machine *machine, uint32_t index);
 /* The CPU has mapped the object. */
 void fake_machine_cpu_view(struct fake_machine *machine, uint32_t index);
 /* The object is (by 1) or is no longer (by -1) kept in system memory for a device that cannot reach

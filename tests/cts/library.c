@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
@@ -189,7 +191,7 @@ static int stamp_piece(void *arg, void *cpu, uint64_t size)
 void lib_stamp(struct lib *l, char name, uint64_t va, uint64_t size, uint64_t first)
 {
     struct stamping s = {name, first};
-    int err = vmm_cpu_walk(l->vmm, va, size, VMM_PROT_NONE, stamp_piece, &s);
+    int err = vmm_cpu_walk(l->vmm, va, size, VMM_PROT_WRITE, stamp_piece, &s);
 
     if (err)
         cts_row(l->c, "stamp", 0, err, "%s", kfd_error_text());
@@ -246,4 +248,76 @@ void lib_look_around(struct lib *l, const char *step, uint32_t gpu, uint64_t va,
     lib_look(l, cts_text("%s: last page", step), gpu, va + size - PAGE);
     lib_look(l, cts_text("%s: the page before", step), gpu, va - PAGE);
     lib_look(l, cts_text("%s: the page behind", step), gpu, va + size);
+}
+
+void lib_look_each(struct lib *l, uint32_t n, uint64_t size)
+{
+    for (uint32_t i = 0; i < n; i++)
+        lib_look(l, cts_text("number %u", i), 0, l->base + i * size);
+}
+
+static sigjmp_buf faulted;
+
+static void on_fault(int signal)
+{
+    siglongjmp(faulted, signal);
+}
+
+const char *lib_cpu_rights(uint64_t va)
+{
+    struct sigaction action = {.sa_handler = on_fault}, segv, bus;
+    volatile uint32_t *at = (volatile uint32_t *)(uintptr_t)va;
+    volatile int rights = 0;
+
+    sigaction(SIGSEGV, &action, &segv);
+    sigaction(SIGBUS, &action, &bus);
+    if (!sigsetjmp(faulted, 1)) {
+        uint32_t word = *at;
+
+        rights = 1;
+        *at = word;
+        rights = 2;
+    }
+    sigaction(SIGSEGV, &segv, NULL);
+    sigaction(SIGBUS, &bus, NULL);
+    return rights == 2 ? "read and write" : rights ? "only read" : "do nothing";
+}
+
+void lib_range(struct lib *l, struct cts *c, enum vmm_engine engine, uint64_t size)
+{
+    lib_vmm(l, c, engine);
+    lib_walk(l);
+    l->start = cts_available(c, 0);
+    LIB_ROW(l, "reserve", 0, vmm_reserve(l->vmm, size, MiB(64), 0, &l->base), "-");
+}
+
+vmm_handle lib_create(struct lib *l, const char *step, enum vmm_location location, uint32_t device,
+                      uint64_t size)
+{
+    struct vmm_props props = {.location = location, .device = device};
+    vmm_handle h = 0;
+
+    LIB_ROW(l, step, 0, vmm_create(l->vmm, &props, size, &h), "used=%lld", lib_used(l, l->start));
+    return h;
+}
+
+void lib_give(struct lib *l, vmm_handle handle, char name, uint64_t va, uint64_t size)
+{
+    LIB_ROW(l, "map", 0, vmm_map(l->vmm, va, size, 0, handle), "-");
+    lib_access(l, "give access", 0, va, size, 0, VMM_PROT_READ_WRITE);
+    if (name)
+        lib_stamp(l, name, va, size, 0);
+}
+
+void lib_release(struct lib *l, vmm_handle handle)
+{
+    LIB_ROW(l, "release", 0, vmm_release(l->vmm, handle), "used=%lld", lib_used(l, l->start));
+}
+
+void lib_access(struct lib *l, const char *step, long want, uint64_t va, uint64_t size,
+                uint32_t device, uint32_t prot)
+{
+    struct vmm_access access = {device, prot};
+
+    LIB_ROW(l, step, want, vmm_set_access(l->vmm, va, size, &access, 1), "-");
 }

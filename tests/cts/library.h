@@ -20,7 +20,8 @@ struct lib {
     struct kfd_sys *sys; /* the tracer: for kfd_open and kfd_sys_set_default */
     struct kfd *kfd;
     struct vmm *vmm;
-    uint64_t base; /* rows tell addresses relative to it */
+    uint64_t base;  /* rows tell addresses relative to it */
+    uint64_t start; /* GPU 0's available memory then */
     bool walking;
     FILE *log;
     char *text;
@@ -65,7 +66,7 @@ long long lib_used(struct lib *l, uint64_t before);
 /*
  * Stamps: the first word of each page tells a buffer's letter and the page's place in it.
  * lib_stamp writes them through the library's CPU view of a mapping that begins `first` bytes into
- * the buffer; lib_stamp_at writes through a pointer.
+ * the buffer and somebody may write; lib_stamp_at writes through a pointer.
  */
 void lib_stamp(struct lib *l, char name, uint64_t va, uint64_t size, uint64_t first);
 void lib_stamp_at(void *at, char name, uint64_t size, uint64_t first);
@@ -73,7 +74,22 @@ void lib_stamp_at(void *at, char name, uint64_t size, uint64_t first);
 void lib_look(struct lib *l, const char *step, uint32_t gpu, uint64_t va);
 /* Rows for the first and the last page of a range and for those next to it. */
 void lib_look_around(struct lib *l, const char *step, uint32_t gpu, uint64_t va, uint64_t size);
+/* Rows for the first page of each of n neighbours from base on. */
+void lib_look_each(struct lib *l, uint32_t n, uint64_t size);
 /* "A+0x1000": what a stamp says. */
 const char *lib_stamp_text(uint32_t word);
+/* "read and write", "only read" or "do nothing": what a load and a store of ours do there. */
+const char *lib_cpu_rights(uint64_t va);
+
+/* lib_vmm, lib_walk and a reservation at base. */
+void lib_range(struct lib *l, struct cts *c, enum vmm_engine engine, uint64_t size);
+/* One call of the VMM each, which is wanted to succeed. */
+vmm_handle lib_create(struct lib *l, const char *step, enum vmm_location location, uint32_t device,
+                      uint64_t size);
+/* Maps a whole handle, lets GPU 0 read and write, and stamps it unless name is 0. */
+void lib_give(struct lib *l, vmm_handle handle, char name, uint64_t va, uint64_t size);
+void lib_release(struct lib *l, vmm_handle handle);
+void lib_access(struct lib *l, const char *step, long want, uint64_t va, uint64_t size,
+                uint32_t device, uint32_t prot);
 
 #endif

@@ -73,10 +73,8 @@ static uint32_t read_reg(const struct walker *w, uint32_t reg)
     return pread(w->regs, &v, sizeof v, (off_t)reg * 4) == sizeof v ? v : 0;
 }
 
-static bool clear_reg(const struct walker *w, uint32_t reg)
+static bool write_reg(const struct walker *w, uint32_t reg, uint32_t v)
 {
-    uint32_t v = 0;
-
     return pwrite(w->regs, &v, sizeof v, (off_t)reg * 4) == sizeof v;
 }
 
@@ -87,44 +85,47 @@ static uint64_t read_entry(const struct walker *w, uint64_t at)
     return pread(w->vram, &v, sizeof v, (off_t)at) == sizeof v ? v : 0;
 }
 
-/* Makes a queue and sees which of the registers that it emptied before has been written. */
-static bool find_root(struct cts *c, struct walker *w, uint32_t gpu)
+/* Makes a queue of the caller's. */
+static bool make_queue(struct cts *c, uint32_t gpu)
 {
     struct kfd_uapi_create_queue q;
     struct rig r;
 
-    for (uint32_t i = 0; i < VMIDS; i++)
-        if (!read_reg(w, w->layout->base + i * w->layout->step) ||
-            clear_reg(w, w->layout->base + i * w->layout->step))
-            continue;
-        else
-            return false;
     if (rig_make(c, &r, gpu, c->va + RIG_AT) < 0)
         return false;
     q = rig_arguments(c, &r);
-    if (rig_create(c, &q) < 0)
-        return false;
+    return rig_create(c, &q) >= 0;
+}
+
+/* Makes a queue and sees which of the registers has been written. The others get back what they
+ * held: it is another process's. */
+static bool find_root(struct cts *c, struct walker *w, uint32_t gpu)
+{
+    uint32_t held[VMIDS], reg = w->layout->base, step = w->layout->step;
+    bool made;
+
+    w->base = 0;
     for (uint32_t i = 0; i < VMIDS; i++) {
-        w->base = w->layout->base + i * w->layout->step;
-        if (read_reg(w, w->base))
-            return true;
+        held[i] = read_reg(w, reg + i * step);
+        if (held[i] && !write_reg(w, reg + i * step, 0))
+            return false;
     }
-    return false;
+    made = make_queue(c, gpu);
+    for (uint32_t i = 0; i < VMIDS; i++) {
+        if (read_reg(w, reg + i * step))
+            w->base = reg + i * step;
+        else if (held[i] && !write_reg(w, reg + i * step, held[i]))
+            return false;
+    }
+    return made && w->base;
 }
 
 int cts_walk_start(struct cts *c)
 {
     /* The fake gets its queue too, so that both grounds are in one state. */
-    for (uint32_t gpu = 0; c->fake && gpu < c->gpus; gpu++) {
-        struct kfd_uapi_create_queue q;
-        struct rig r;
-
-        if (rig_make(c, &r, gpu, c->va + RIG_AT) < 0)
+    for (uint32_t gpu = 0; c->fake && gpu < c->gpus; gpu++)
+        if (!make_queue(c, gpu))
             return -ENOSYS;
-        q = rig_arguments(c, &r);
-        if (rig_create(c, &q) < 0)
-            return -ENOSYS;
-    }
     for (uint32_t gpu = 0; !c->fake && gpu < c->gpus; gpu++) {
         struct walker *w = &walkers[gpu];
 
@@ -229,7 +230,7 @@ static bool flushed_by_register(const struct walker *w)
     const uint32_t request = 0x51e;
     bool asked = read_reg(w, request);
 
-    return asked && clear_reg(w, request);
+    return asked && write_reg(w, request, 0);
 }
 
 int cts_flushes(struct cts *c, uint32_t gpu, uint64_t *count)

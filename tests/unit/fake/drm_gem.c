@@ -159,8 +159,40 @@ static void test_gem_create_falls_back_to_system_memory(void **state)
     assert_int_equal(fake_get_usage(r.fake, &u), 0);
     assert_int_equal(u.vram_used[0], 20ull << 30);
     assert_int_equal(u.gtt_used, 20ull << 30);
+    assert_int_equal(create(&r, r.drm[0], 1ull << 44, AMDGPU_GEM_DOMAIN_VRAM, 0, &gem), -ENOMEM);
     assert_int_equal(create(&r, r.drm[0], 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &gem), -ENOSPC);
     assert_int_equal(create(&r, r.drm[0], MIB, 0x1000, 0, &gem), -EINVAL);
+    rig_end(&r);
+}
+
+static uint64_t import_gem(struct rig *r, uint32_t gem, uint64_t va)
+{
+    struct drm_prime_handle a = {.handle = gem, .flags = DRM_CLOEXEC | DRM_RDWR};
+    uint64_t handle;
+
+    assert_int_equal(rig_request(r, r->drm[0], DRM_CODE_PRIME_HANDLE_TO_FD, &a), 0);
+    assert_int_equal(rig_import(r, 0, a.fd, va, &handle), 0);
+    rig_close(r, a.fd);
+    return handle;
+}
+
+static void test_a_kfd_map_wants_what_gem_create_was_asked_for(void **state)
+{
+    uint64_t first, second;
+    uint32_t gem[2];
+    struct rig r;
+
+    rig_start(&r, "navi31:1", "6.1", 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(create(&r, r.drm[0], 20ull << 30, AMDGPU_GEM_DOMAIN_VRAM, 0, &gem[i]), 0);
+    first = import_gem(&r, gem[0], VA);
+    second = import_gem(&r, gem[1], VA + (32ull << 30));
+    assert_int_equal(rig_map(&r, first, 0), 0);
+    assert_int_equal(rig_map(&r, second, 0), -ENOMEM);
+    assert_int_equal(rig_unmap(&r, first, 0), 0);
+    assert_int_equal(rig_free(&r, first), 0);
+    assert_int_equal(rig_gem_close(&r, r.drm[0], gem[0]), 0);
+    assert_int_equal(rig_map(&r, second, 0), 0);
     rig_end(&r);
 }
 
@@ -217,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_close_drops_the_objects_mappings_in_this_vm),
         cmocka_unit_test(test_gem_mmap_gives_the_offset_of_alloc),
         cmocka_unit_test(test_gem_create_falls_back_to_system_memory),
+        cmocka_unit_test(test_a_kfd_map_wants_what_gem_create_was_asked_for),
         cmocka_unit_test(test_an_unreachable_peers_import_moves_vram_to_system_memory),
         cmocka_unit_test(test_closing_the_node_drops_its_handles),
     };
