@@ -189,6 +189,19 @@ static int linux_stat_path(struct kfd_sys *sys, const char *path, struct kfd_sys
     return 0;
 }
 
+/* libdrm tells stderr what it misses. The name is not worth that. */
+static bool name_can_be_had(int drm_fd)
+{
+    uint32_t working = 0;
+    struct drm_amdgpu_info info = {
+        .return_pointer = (uintptr_t)&working,
+        .return_size = sizeof(working),
+        .query = AMDGPU_INFO_ACCEL_WORKING,
+    };
+
+    return access(LIBDRM_NAMES, R_OK) == 0 && ioctl(drm_fd, DRM_CODE_INFO, &info) == 0 && working;
+}
+
 static int linux_product_name(struct kfd_sys *sys, int drm_fd, char *buf, size_t size)
 {
     int saved = errno;
@@ -196,7 +209,8 @@ static int linux_product_name(struct kfd_sys *sys, int drm_fd, char *buf, size_t
     amdgpu_device_handle dev;
     int ret = -ENOENT;
 
-    if (amdgpu_device_initialize(drm_fd, &major_version, &minor_version, &dev) == 0) {
+    if (name_can_be_had(drm_fd) &&
+        amdgpu_device_initialize(drm_fd, &major_version, &minor_version, &dev) == 0) {
         const char *name = amdgpu_get_marketing_name(dev);
 
         if (name) {
