@@ -4,17 +4,22 @@
 
 static const uint32_t no_tag[4];
 
+struct given {
+    enum vmm_engine engine;
+    int fd;
+};
+
 /* Takes the memory over in a process of its own, sees what the parent wrote, and writes. */
 static void take_over(struct cts *c, void *arg)
 {
-    const int *fd = arg;
+    const struct given *given = arg;
     struct vmm_props props;
     vmm_handle h = 0;
     uint64_t size = 0;
     struct lib l;
 
-    lib_range(&l, c, VMM_ENGINE_AUTO, MiB(64));
-    LIB_ROW(&l, "child: import", 0, vmm_import(l.vmm, *fd, no_tag, &h), "used=%lld",
+    lib_range(&l, c, given->engine, MiB(64));
+    LIB_ROW(&l, "child: import", 0, vmm_import(l.vmm, given->fd, no_tag, &h), "used=%lld",
             lib_used(&l, l.start));
     LIB_ROW(&l, "child: properties", 0, vmm_get_props(l.vmm, h, &props, &size),
             "size=0x%llx device=%u imported=%d", (unsigned long long)size, props.device,
@@ -29,24 +34,40 @@ static void take_over(struct cts *c, void *arg)
     lib_end(&l, l.start);
 }
 
-static void processes(struct cts *c)
+static void processes(struct cts *c, enum vmm_engine engine)
 {
+    struct given given = {engine, -1};
     struct lib l;
     vmm_handle h;
-    int fd = -1;
 
-    lib_range(&l, c, VMM_ENGINE_AUTO, MiB(64));
+    lib_range(&l, c, engine, MiB(64));
     h = lib_create(&l, "create", VMM_LOCATION_DEVICE, 0, MiB(4));
     lib_give(&l, h, 'A', l.base, MiB(4));
-    LIB_ROW(&l, "export", 0, vmm_export(l.vmm, h, &fd), "%s",
-            fd > 2 && fcntl(fd, F_GETFD) == FD_CLOEXEC ? "above 2, close-on-exec" : "wrong");
-    cts_fork(c, take_over, &fd);
+    LIB_ROW(&l, "export", 0, vmm_export(l.vmm, h, &given.fd), "%s",
+            given.fd > 2 && fcntl(given.fd, F_GETFD) == FD_CLOEXEC ? "above 2, close-on-exec"
+                                                                   : "wrong");
+    cts_fork(c, take_over, &given);
     lib_look_around(&l, "the child's bytes", 0, l.base, MiB(4));
     lib_release(&l, h);
     LIB_ROW(&l, "unmap", 0, vmm_unmap(l.vmm, l.base, MiB(4)), "used=%lld", lib_used(&l, l.start));
-    c->sys->ops->close_fd(c->sys, fd);
+    c->sys->ops->close_fd(c->sys, given.fd);
     cts_row(c, "the descriptor closed", 0, 0, "used=%lld", lib_used(&l, l.start));
     lib_end(&l, l.start);
+}
+
+static void processes_drm(struct cts *c)
+{
+    processes(c, VMM_ENGINE_DRM);
+}
+
+static void processes_kfd(struct cts *c)
+{
+    processes(c, VMM_ENGINE_KFD);
+}
+
+static void processes_gem(struct cts *c)
+{
+    processes(c, VMM_ENGINE_GEM);
 }
 
 /* The same within a process: the import is another handle of the same memory. */
@@ -195,10 +216,10 @@ static void one_step(struct cts *c)
 }
 
 /* Whichever request fails, the page tables are as before. */
-static void undo(struct cts *c)
+static void undo(struct cts *c, enum vmm_engine engine)
 {
     struct kfd_sys_fault fault = {KFD_SYS_REQUEST, .error = ENOMEM};
-    struct vmm_options options = {.size = sizeof options};
+    struct vmm_options options = {.size = sizeof options, .engine = engine};
     struct vmm_access access = {0, VMM_PROT_READ_WRITE};
     struct kfd_sys *injector;
     vmm_handle a, b;
@@ -211,7 +232,7 @@ static void undo(struct cts *c)
         cts_skip(c, "%s", kfd_error_text());
     lib_walk(&l);
     l.start = cts_available(c, 0);
-    LIB_ROW(&l, "reserve", 0, vmm_reserve(l.vmm, MiB(64), MiB(64), 0, &l.base), "-");
+    LIB_ROW(&l, "reserve", 0, vmm_reserve(l.vmm, MiB(64), 0, 0, &l.base), "-");
     a = lib_create(&l, "create", VMM_LOCATION_DEVICE, 0, MiB(2));
     b = lib_create(&l, "create", VMM_LOCATION_DEVICE, 0, MiB(2));
     lib_give(&l, a, 'A', l.base, MiB(2));
@@ -244,6 +265,21 @@ static void undo(struct cts *c)
     lib_release(&l, b);
     lib_end(&l, l.start);
     kfd_sys_destroy(injector);
+}
+
+static void undo_drm(struct cts *c)
+{
+    undo(c, VMM_ENGINE_DRM);
+}
+
+static void undo_kfd(struct cts *c)
+{
+    undo(c, VMM_ENGINE_KFD);
+}
+
+static void undo_gem(struct cts *c)
+{
+    undo(c, VMM_ENGINE_GEM);
 }
 
 /* What closing finds it takes away. */
@@ -318,12 +354,16 @@ static void exhausted(struct cts *c)
 }
 
 const struct cts_case cts_lib_share_cases[] = {
-    {"lib_vmm.processes", CTS_LARGE_BAR, processes},
+    {"lib_vmm.processes_drm", CTS_GEM_VA | CTS_LARGE_BAR, processes_drm},
+    {"lib_vmm.processes_kfd", CTS_EXPORT | CTS_LARGE_BAR, processes_kfd},
+    {"lib_vmm.processes_gem", CTS_LARGE_BAR, processes_gem},
     {"lib_vmm.own_import", CTS_LARGE_BAR, own_import},
     {"lib_vmm.peers", CTS_PEER | CTS_LARGE_BAR, peers},
     {"lib_vmm.host_memory", 0, host_memory},
     {"lib_vmm.one_step", CTS_LARGE_BAR, one_step},
-    {"lib_vmm.undo", CTS_LARGE_BAR, undo},
+    {"lib_vmm.undo_drm", CTS_GEM_VA | CTS_LARGE_BAR, undo_drm},
+    {"lib_vmm.undo_kfd", CTS_EXPORT | CTS_LARGE_BAR, undo_kfd},
+    {"lib_vmm.undo_gem", CTS_LARGE_BAR, undo_gem},
     {"lib_vmm.close_left", CTS_LARGE_BAR, close_left},
     {"lib_vmm.exhausted", CTS_LARGE_BAR, exhausted},
     {0},

@@ -78,13 +78,14 @@ extern const struct cts_case cts_door_cases[], cts_dispatch_cases[], cts_topolog
     cts_gem_cases[], cts_gemva_cases[], cts_mmap_cases[], cts_event_cases[], cts_queue_cases[],
     cts_peer_cases[], cts_trap_cases[], cts_table_cases[], cts_resident_cases[], cts_late_cases[],
     cts_silent_cases[], cts_crash_cases[], cts_foreign_cases[], cts_lib_kfd_cases[],
-    cts_lib_vmm_cases[], cts_lib_share_cases[], cts_process_cases[], cts_stranger_cases[],
-    cts_render_cases[];
+    cts_lib_vmm_cases[], cts_lib_share_cases[], cts_hip_cases[], cts_hip_more_cases[],
+    cts_client_cases[], cts_client_more_cases[], cts_demo_cases[], cts_process_cases[],
+    cts_stranger_cases[], cts_render_cases[];
 
 /* Rows. ret is 0 or positive on success, -errno on failure; positive results are written as 0. */
 void cts_row(struct cts *c, const char *step, long want, long ret, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
-/* The same with results that have names of their own. */
+/* The same with results that have names of their own; want may be NULL. */
 void cts_row_named(struct cts *c, const char *step, const char *want, const char *got,
                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* A text in a small ring of buffers, for steps named in a loop. */

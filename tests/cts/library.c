@@ -167,11 +167,15 @@ void lib_hip(struct lib *l, const char *step, hipError_t want, hipError_t got, c
     va_end(ap);
 }
 
+static uint32_t stamp_word(char name, uint64_t offset)
+{
+    return (uint32_t)name << 24 | (uint32_t)(offset / PAGE);
+}
+
 void lib_stamp_at(void *at, char name, uint64_t size, uint64_t first)
 {
     for (uint64_t done = 0; done < size; done += PAGE)
-        *(volatile uint32_t *)((char *)at + done) =
-            (uint32_t)name << 24 | (uint32_t)((first + done) / PAGE);
+        *(volatile uint32_t *)((char *)at + done) = stamp_word(name, first + done);
 }
 
 struct stamping {
@@ -256,6 +260,23 @@ void lib_look_each(struct lib *l, uint32_t n, uint64_t size)
         lib_look(l, cts_text("number %u", i), 0, l->base + i * size);
 }
 
+void lib_pages(struct lib *l, const char *step, uint32_t gpu, char name, uint64_t va, uint64_t size)
+{
+    uint64_t right = 0;
+
+    settle(l->c);
+    for (uint64_t at = 0; at < size; at += PAGE) {
+        struct cts_pte p;
+        uint32_t word;
+
+        right += cts_translate(l->c, gpu, va + at, &p) == 0 && p.page_size &&
+                 (p.flags & (KFD_VA_READ | KFD_VA_WRITE)) == (KFD_VA_READ | KFD_VA_WRITE) &&
+                 cts_peek(l->c, gpu, &p, &word) == 0 && word == stamp_word(name, at);
+    }
+    cts_row(l->c, step, 0, right == size / PAGE ? 0 : -EIO, "%llu of %llu pages are %c's",
+            (unsigned long long)right, (unsigned long long)(size / PAGE), name);
+}
+
 static sigjmp_buf faulted;
 
 static void on_fault(int signal)
@@ -288,7 +309,7 @@ void lib_range(struct lib *l, struct cts *c, enum vmm_engine engine, uint64_t si
     lib_vmm(l, c, engine);
     lib_walk(l);
     l->start = cts_available(c, 0);
-    LIB_ROW(l, "reserve", 0, vmm_reserve(l->vmm, size, MiB(64), 0, &l->base), "-");
+    LIB_ROW(l, "reserve", 0, vmm_reserve(l->vmm, size, 0, 0, &l->base), "-");
 }
 
 vmm_handle lib_create(struct lib *l, const char *step, enum vmm_location location, uint32_t device,

@@ -76,6 +76,9 @@ void lib_look(struct lib *l, const char *step, uint32_t gpu, uint64_t va);
 void lib_look_around(struct lib *l, const char *step, uint32_t gpu, uint64_t va, uint64_t size);
 /* Rows for the first page of each of n neighbours from base on. */
 void lib_look_each(struct lib *l, uint32_t n, uint64_t size);
+/* A row: whether every page of a range leads to its page of that buffer, to read and write. */
+void lib_pages(struct lib *l, const char *step, uint32_t gpu, char name, uint64_t va,
+               uint64_t size);
 /* "A+0x1000": what a stamp says. */
 const char *lib_stamp_text(uint32_t word);
 /* "read and write", "only read" or "do nothing": what a load and a store of ours do there. */

@@ -73,7 +73,7 @@ void cts_row_named(struct cts *c, const char *step, const char *want, const char
     va_list ap;
 
     va_start(ap, fmt);
-    write_row(c, step, want, got, strcmp(want, got) != 0, fmt, ap);
+    write_row(c, step, want, got, want && strcmp(want, got) != 0, fmt, ap);
     va_end(ap);
 }
 
