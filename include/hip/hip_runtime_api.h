@@ -507,7 +507,8 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int flags);
 hipError_t hipDeviceDisablePeerAccess(int peer);
 hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attribute, int device, int peer);
 hipError_t hipDeviceSynchronize(void);
-/* Not supported: it would free memory that other threads use. */
+/* Frees what hipMalloc and its kin made for the current device, whoever uses it; reservations,
+ * handles and registered memory stay. */
 hipError_t hipDeviceReset(void);
 
 /* Contexts: one per device, which always exists. */
