@@ -275,7 +275,7 @@ static int memory(struct fake_call *call, const struct drm_amdgpu_info *info)
     m.cpu_accessible_vram.usable_heap_size = less(gpu->visible_vram, totals.pinned[g]);
     m.cpu_accessible_vram.heap_usage = fake_gpu_large_bar(gpu) ? totals.vram[g] : totals.visible[g];
     m.cpu_accessible_vram.max_allocation = m.cpu_accessible_vram.usable_heap_size / 4 * 3;
-    m.gtt.total_heap_size = fake_profile_ttm_limit(p);
+    m.gtt.total_heap_size = fake_profile_gtt_size(p, g);
     m.gtt.usable_heap_size = m.gtt.total_heap_size;
     m.gtt.heap_usage = totals.gtt;
     m.gtt.max_allocation = m.gtt.usable_heap_size / 4 * 3;

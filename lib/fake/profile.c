@@ -113,6 +113,17 @@ uint64_t fake_profile_ttm_limit(const struct fake_profile *p)
     return part(fake_profile_ram(p), p->kernel.ttm_limit);
 }
 
+uint64_t fake_profile_gtt_size(const struct fake_profile *p, uint32_t gpu)
+{
+    uint64_t size = part(fake_profile_ram(p), p->kernel.gtt_limit);
+
+    if (p->kernel.gtt_min == 0)
+        return fake_profile_ttm_limit(p);
+    if (size < p->gpus[gpu].vram)
+        size = p->gpus[gpu].vram;
+    return size < p->kernel.gtt_min ? p->kernel.gtt_min : size;
+}
+
 /* CRC-16, reflected polynomial 0x8005, as the kernel's crc16(). */
 static uint16_t crc16(const uint8_t *data, size_t size)
 {

@@ -149,9 +149,11 @@ struct fake_kernel {
 
     bool svm, p2p, move_notify; /* HSA_AMD_SVM, HSA_AMD_P2P, DMABUF_MOVE_NOTIFY */
 
-    struct fake_fraction system_limit;    /* of RAM */
-    uint64_t system_limit_less;           /* taken off after that */
-    struct fake_fraction ttm_limit;       /* of RAM */
+    struct fake_fraction system_limit; /* of RAM */
+    uint64_t system_limit_less;        /* taken off after that */
+    struct fake_fraction ttm_limit;    /* of RAM */
+    uint64_t gtt_min;               /* 0: a GPU's GTT is as large as the TTM limit; else it has */
+    struct fake_fraction gtt_limit; /* this much of RAM, but as much as VRAM and gtt_min */
     struct fake_fraction page_table_vram; /* of the sum of all VRAM, kept back on every GPU */
     uint64_t page_table_vram_min;         /* but at least this */
 
@@ -211,6 +213,8 @@ uint64_t fake_profile_page_table_reserve(const struct fake_profile *profile);
 /* KFD's limits on system memory and TTM pages, in bytes. */
 uint64_t fake_profile_system_limit(const struct fake_profile *profile);
 uint64_t fake_profile_ttm_limit(const struct fake_profile *profile);
+/* What DRM tells of the system memory a GPU may map, in bytes. */
+uint64_t fake_profile_gtt_size(const struct fake_profile *profile, uint32_t gpu);
 
 /* The i-th built-in machine or kernel by its suffix, ".machine" or ".kernel": its name and what it
  * is in a few words. -ENOENT past the end. */

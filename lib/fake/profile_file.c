@@ -306,6 +306,8 @@ static const struct fake_conf_key kernel_keys[] = {
     FRACTION(fake_kernel, system_limit),
     SIZE(fake_kernel, system_limit_less),
     FRACTION(fake_kernel, ttm_limit),
+    SIZE(fake_kernel, gtt_min),
+    FRACTION(fake_kernel, gtt_limit),
     FRACTION(fake_kernel, page_table_vram),
     SIZE(fake_kernel, page_table_vram_min),
     STRING(fake_kernel, sysfs_without),

@@ -30,21 +30,12 @@ static int begin(void **state)
 
 static int open_render(const struct fake_profile *p, uint32_t gpu)
 {
-    uint32_t works = 0;
-    struct drm_amdgpu_info info = {.return_pointer = (uintptr_t)&works,
-                                   .return_size = sizeof(works),
-                                   .query = AMDGPU_INFO_ACCEL_WORKING};
     char path[64];
     int fd;
 
     snprintf(path, sizeof(path), "/dev/dri/renderD%u", p->gpus[gpu].render_minor);
     fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
-    /* A card of plain memory may fail the driver's own test of its graphics ring. */
-    if (drmCommandWrite(fd, DRM_AMDGPU_INFO, &info, sizeof(info)) == 0 && !works) {
-        print_message("libdrm takes no card that fails its self-test\n");
-        skip();
-    }
     return fd;
 }
 
@@ -151,7 +142,10 @@ static void test_device_is_the_profiles(void **state)
         assert_true(memory.vram.total_heap_size == p->gpus[g].vram);
         assert_true(memory.cpu_accessible_vram.total_heap_size == p->gpus[g].visible_vram);
         assert_int_equal(amdgpu_query_heap_info(dev, AMDGPU_GEM_DOMAIN_GTT, 0, &heap), 0);
-        assert_true(heap.heap_size == fake_profile_ttm_limit(p));
+        /* A driver took its part of what memory there was when it was loaded, and has used some. */
+        assert_in_range(heap.heap_size,
+                        fake_profile_gtt_size(p, g) / 100 * (witness_on_driver() ? 90 : 100),
+                        fake_profile_gtt_size(p, g));
         assert_int_equal(amdgpu_device_deinitialize(dev), 0);
         close(fd);
     }
@@ -290,7 +284,9 @@ static void test_bytes_written_through_one_view_are_read_through_another(void **
         uint32_t prime;
 
         assert_int_equal(SHOWN("cpu map", amdgpu_bo_cpu_map(bo, (void **)&cpu)), 0);
-        assert_int_equal(cpu[SIZE - 1], 0);
+        /* Older kernels give VRAM as the last user left it. */
+        if (heaps[h] == AMDGPU_GEM_DOMAIN_GTT || p->kernel.drm_minor >= 61)
+            assert_int_equal(cpu[SIZE - 1], 0);
         memset(cpu, 0x5a, SIZE);
         assert_int_equal(
             SHOWN("export", amdgpu_bo_export(bo, amdgpu_bo_handle_type_dma_buf_fd, &prime)), 0);

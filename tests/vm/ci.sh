@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # ci.sh [--kernel 6.12|6.1] [--cards N] [--gfx 8|9] [--build FOLDER] [--record] [--long]
 # The whole ground in the guest: the conformance suite on every recorded machine, compared row by
-# row, then the library's own programs. With a kernel, cards or gfx only what fits is run. --record
-# writes the rows of this run over the recorded ones instead of comparing. --long adds the whole
-# suite on four cards, of both kernels.
+# row, what Debian's libdrm_amdgpu, libhsakmt and rocminfo say there, compared as well, and the
+# library's own programs. With a kernel, cards or gfx only what fits is run. --record writes the
+# rows of this run over the recorded ones instead of comparing. --long adds the whole suite on four
+# cards, of both kernels.
 # The last line is "N passed, N failed, N skipped". KFDIRECT_VM=skip leaves the ground out.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -39,6 +40,14 @@ fi
 # shellcheck disable=SC2086
 packages_need $packages_build $packages_vm || die "see above"
 
+# The programs of Debian's libraries are built where these are there.
+have_strangers=1
+# shellcheck disable=SC2086
+if ! packages_need $packages_strangers; then
+    echo "# the strangers' programs are left out"
+    skipped=1 have_strangers=
+fi
+
 out=$cache/out
 mkdir -p "$out"
 # The cache outlives a checkout and serves several, so what is built from this one stays with it.
@@ -60,7 +69,8 @@ chosen() {
     [ -z "$cards" ] || [ "$cards" = "$3" ] || return 1
 }
 
-# ground KERNEL GFX CARDS UPDATE TEST...: runs tests there and adds up what they say
+# ground KERNEL GFX CARDS UPDATE TEST...: runs tests there and adds up what they say, and what the
+# command AFTER says of their rows
 ground() {
     local name="$1 gfx$2 x$3 $4" log=$out/ci.log
     local args=(--kernel "$1" --gfx "$2" --cards "$3" --update "$4")
@@ -70,6 +80,8 @@ ground() {
         shift 2
     done
     "$here/run.sh" "${args[@]}" --out "$out" -- "$@" > "$log" 2>&1 || true
+    # shellcheck disable=SC2086
+    [ -z "${AFTER:-}" ] || $AFTER 2>&1 | sed 's/^/    /' >> "$log" || true
     grep -E '^    (not ok|# )|^tests/vm|^not ok|kernel report' "$log" | grep -v ' # SKIP' | sed "s/^ */# $name: /" || true
     local ok bad skip
     ok=$(grep -cE '^    ok [0-9]' "$log" || true)
@@ -81,12 +93,13 @@ ground() {
         tail -n 20 "$log"
     fi
     passed=$((passed + ok - skip)) failed=$((failed + bad)) skipped=$((skipped + skip))
-    local rows
-    rows=$(grep -oE '[0-9]+ compared, [0-9]+ equal' "$log" | tr -dc '0-9 ' || true)
-    # shellcheck disable=SC2086
-    set -- $rows
-    compared=$((compared + ${1:-0})) equal=$((equal + ${2:-0}))
-    echo "# $name: $((ok - skip)) passed, $bad failed, $skip skipped${1:+, rows $1 compared, $2 equal} [$SECONDS s]"
+    local all=0 same=0 c e
+    while read -r c e; do
+        all=$((all + c)) same=$((same + e))
+    done < <(sed -nE 's/.* ([0-9]+) compared, ([0-9]+) equal.*/\1 \2/p' "$log")
+    compared=$((compared + all)) equal=$((equal + same))
+    [ "$all" = 0 ] && all=''
+    echo "# $name: $((ok - skip)) passed, $bad failed, $skip skipped${all:+, rows $all compared, $same equal} [$SECONDS s]"
 }
 
 # cts KERNEL GFX CARDS UPDATE
@@ -99,6 +112,25 @@ cts() {
     else
         EXTRA=$rows=t/rows ground "$@" "$build/tests/cts/cts --record /dev/ttyS2 --expect rows"
     fi
+}
+
+# strangers KERNEL GFX CARDS: programs of Debian's libraries, which know nothing of us
+strangers() {
+    local rows=$top/tests/strangers/recorded/$1-gfx$2-$3.rows got=$out/$1-gfx$2-$3-cpu-1-strangers.sh.rows
+    local lines=$top/tests/strangers/rocminfo_rows.py machine=vega10-hollow after='' extra=() p
+    chosen "$1" "$2" "$3" || return 0
+    [ "$2" = 9 ] || machine=vegam-hollow
+    for p in libdrm hsakmt; do extra+=("$build/tests/strangers/stranger_$p=t/stranger_$p"); done
+    extra+=("$(command -v rocminfo)=t/rocminfo" /usr/share/libdrm/amdgpu.ids=usr/share/libdrm/amdgpu.ids)
+    [ -n "$record" ] || extra+=("$rows=t/expect") after="python3 $lines guest $rows $got"
+    EXTRA="${extra[*]}" AFTER=$after ground "$1" "$2" "$3" cpu \
+        "$here/guest/strangers.sh $machine:$3 $1 stranger_libdrm stranger_hsakmt rocminfo"
+    [ -n "$record" ] || return 0
+    {
+        echo "# Linux $1, gfx$2, $3 card(s)"
+        grep -v ^rocminfo "$got"
+        sed -n 's/^rocminfo\t//p' "$got" | python3 "$lines" normal
+    } > "$rows"
 }
 
 # programs KERNEL GFX CARDS VRAM NAME...: programs of the build next to each other in one guest
@@ -127,6 +159,12 @@ for k in 6.12 6.1; do
     done
     [ -n "$record" ] || ground_demo $k
 done
+if [ -n "$have_strangers" ]; then
+    for machine in '6.12 9 1' '6.12 9 2' '6.12 8 1' '6.1 9 2'; do
+        # shellcheck disable=SC2086
+        strangers $machine
+    done
+fi
 # A card of which the CPU sees half: page tables written by the SDMA engine.
 small_bar() {
     chosen "$1" 9 1 || return 0

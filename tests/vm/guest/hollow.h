@@ -6,8 +6,8 @@
  * is a byte array with a write mask; the BARs and the ROM are plain memory that the kernel command
  * line kept back (memmap=SIZE$BASE), so a driver that binds reads back what it wrote. A timer
  * answers the few registers the driver polls and plays the engines that the driver itself feeds:
- * two SDMA rings and, on generation 9, the kernel's own compute queue (KIQ). Nothing of a user is
- * ever executed.
+ * two SDMA rings, of the graphics ring what its self-test needs and, on generation 9, the kernel's
+ * own compute queue (KIQ). Nothing of a user is ever executed.
  *
  * Memory from `base` on: BAR0 of every card (vram_mb each), then for every card 6 MiB with BAR2
  * (doorbells, 2 MiB), BAR5 (registers, 512 KiB) and the ROM, each at a multiple of 2 MiB.
@@ -44,10 +44,10 @@ struct hollow_engine {
     ulong packets, unknown;
 };
 
-/* The ring of the kernel's own queue. A real card has a bank of queue registers per queue, this one
- * has one bank: what the first queue put there is kept here. */
-struct hollow_kiq {
-    u32 rptr, mask, bell;
+/* A ring of the command processor. A real card has a bank of queue registers per queue, this one
+ * has one bank: what the kernel's own queue put there first is kept here. */
+struct hollow_cp {
+    u32 rptr, mask, bell; /* in bytes */
     u64 at, back;
     ulong packets, flushes; /* flushes: of the TLB of a process */
 };
@@ -58,7 +58,7 @@ struct hollow_card {
     struct pci_dev *pci;
     ulong bar0, bar2, bar5, romad;
     struct hollow_engine eng[HOLLOW_ENGINES];
-    struct hollow_kiq kiq;
+    struct hollow_cp kiq, gfx;
     ulong faults, answers;
 };
 
@@ -103,6 +103,7 @@ void hollow_interrupt(struct hollow_card *c, u32 client, u32 src, u32 ring, u32 
 const struct hollow_family *hollow_family_of(uint gen);
 void hollow_sdma_poll(struct hollow_card *c, int n);
 void hollow_kiq_poll(struct hollow_card *c);
+void hollow_gfx_poll(struct hollow_card *c);
 void hollow_queue_poll(struct hollow_card *c);
 
 #endif

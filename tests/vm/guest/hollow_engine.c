@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The rings that the driver itself feeds: two SDMA engines and the kernel's compute queue. */
+/* The rings that the driver itself feeds: two SDMA engines, the kernel's compute queue, graphics.
+ */
 #include "hollow.h"
 
 static const struct hollow_family families[] = {
@@ -204,43 +205,125 @@ void hollow_sdma_poll(struct hollow_card *c, int n)
     hollow_write(c, (u64)hollow_reg(c, r + f->wback) << 32 | hollow_reg(c, r + f->wback + 1), wptr);
 }
 
-enum kiq_op {
-    KIQ_WRITE_DATA = 0x37,
-    KIQ_COPY_DATA = 0x40,
-    KIQ_SET_REG = 0x79,
-    KIQ_INVALIDATE_TLBS = 0x98, /* of one process, by its PASID */
+enum cp_op {
+    CP_WRITE_DATA = 0x37,
+    CP_INDIRECT = 0x3f,
+    CP_COPY_DATA = 0x40,
+    CP_EVENT_EOP = 0x47,
+    CP_RELEASE_MEM = 0x49,
+    CP_SET_REG = 0x79,
+    CP_INVALIDATE_TLBS = 0x98, /* of one process, by its PASID */
 };
 
-static void kiq_packet(struct hollow_card *c, u32 op, const u32 *p)
+#define CP_MAX_WORDS 8
+/* The graphics ring's registers, the same in both generations. */
+#define CP_RB0_BASE 0x3040
+#define CP_RB0_CNTL 0x3041
+#define CP_RB0_RPTR_ADDR 0x3043
+#define CP_RB_DOORBELL_CONTROL 0x3059
+#define CP_RB0_BASE_HI 0x30b1
+#define IH_CLIENT_CP 20
+#define IH_SOURCE_EOP 181
+
+static void cp_run(struct hollow_card *c, struct hollow_cp *q, const struct stretch *s, u32 pos,
+                   u32 end);
+
+/* The end of what came before: a number for memory, an interrupt where it is wanted. */
+static void cp_fence(struct hollow_card *c, u64 addr, u32 how, const u32 *value)
+{
+    u32 data = how >> 29;
+
+    if (data == 1 || data == 2)
+        hollow_write(c, addr, value[0]);
+    if (data == 2)
+        hollow_write(c, addr + 4, value[1]);
+    if (how >> 24 & 3)
+        hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_EOP, 0, 0);
+}
+
+static void cp_packet(struct hollow_card *c, struct hollow_cp *q, u32 op, const u32 *p)
 {
     const u32 regs = HOLLOW_BAR5_SIZE / 4;
+    struct stretch ib;
 
     switch (op) {
-    case KIQ_WRITE_DATA:
+    case CP_WRITE_DATA:
         if ((p[1] >> 8 & 15) == 5) /* to memory */
             hollow_write(c, pair(p + 2), p[4]);
         else if (p[2] < regs)
             hollow_set_reg(c, p[2], p[4]);
         break;
-    case KIQ_INVALIDATE_TLBS:
-        c->kiq.flushes++;
+    case CP_INDIRECT:
+        ib = (struct stretch){.at = pair(p + 1), .mask = ~0u};
+        if (!(p[3] >> 24 & 15)) /* a user's VM is not for us */
+            cp_run(c, q, &ib, 0, (p[3] & 0xfffff) * 4);
         break;
-    case KIQ_SET_REG:
+    case CP_EVENT_EOP:
+        cp_fence(c, (u64)(p[3] & 0xffff) << 32 | p[2], p[3], p + 4);
+        break;
+    case CP_RELEASE_MEM:
+        cp_fence(c, pair(p + 3), p[2], p + 5);
+        break;
+    case CP_INVALIDATE_TLBS:
+        q->flushes++;
+        break;
+    case CP_SET_REG:
         if (0xc000 + (p[1] & 0xffff) < regs)
             hollow_set_reg(c, 0xc000 + (p[1] & 0xffff), p[2]);
         break;
-    case KIQ_COPY_DATA:
+    case CP_COPY_DATA:
         if ((p[1] & 15) == 0 && (p[1] >> 8 & 15) == 5 && p[2] < regs) /* register to memory */
             hollow_write(c, pair(p + 4), hollow_reg(c, p[2]));
         break;
     }
 }
 
+/* Plays from one position up to another; an indirect buffer in an indirect buffer ends it. */
+static void cp_run(struct hollow_card *c, struct hollow_cp *q, const struct stretch *s, u32 pos,
+                   u32 end)
+{
+    const bool indirect = s->mask == ~0u;
+    ulong budget = 10000;
+
+    while (pos != end && budget--) {
+        u32 p[CP_MAX_WORDS] = {word(c, s, pos)}, count = p[0] >> 16 & 0x3fff, len = 1;
+        u32 op = p[0] >> 8 & 0xff;
+
+        if (p[0] >> 30 == 3 && count != 0x3fff)
+            len = count + 2;
+        for (u32 i = 1; i < CP_MAX_WORDS && i < len; i++)
+            p[i] = word(c, s, pos + 4 * i);
+        if (hollow_shape.trace)
+            pr_info("hollow: cp%s op %02x len %u: %08x %08x %08x\n", indirect ? " ib" : "", op, len,
+                    p[1], p[2], p[3]);
+        q->packets++;
+        if (p[0] >> 30 == 3 && !(indirect && op == CP_INDIRECT))
+            cp_packet(c, q, op, p);
+        pos += 4 * len;
+        if (!indirect)
+            pos &= s->mask;
+        else if (pos >= end)
+            break;
+    }
+}
+
+static void cp_poll(struct hollow_card *c, struct hollow_cp *q)
+{
+    struct stretch ring = {.at = q->at, .mask = q->mask};
+    u32 wptr = readl(c->doorbells + q->bell) * 4 & q->mask;
+
+    if (q->rptr == wptr)
+        return;
+    cp_run(c, q, &ring, q->rptr, wptr);
+    q->rptr = wptr;
+    hollow_write(c, q->back, wptr / 4);
+}
+
 /* Takes over the ring that the driver has just described in the queue registers. */
 static bool kiq_start(struct hollow_card *c)
 {
     const struct hollow_family *f = hollow_shape.family;
-    struct hollow_kiq *q = &c->kiq;
+    struct hollow_cp *q = &c->kiq;
 
     if (!(hollow_reg(c, f->active) & 1) || !hollow_reg(c, f->kiq))
         return false;
@@ -254,32 +337,26 @@ static bool kiq_start(struct hollow_card *c)
 
 void hollow_kiq_poll(struct hollow_card *c)
 {
-    struct hollow_kiq *q = &c->kiq;
-    ulong budget = 10000;
-    u32 wptr;
+    if (hollow_shape.family->kiq && (c->kiq.at || kiq_start(c)))
+        cp_poll(c, &c->kiq);
+}
 
-    if (!hollow_shape.family->kiq || (!q->at && !kiq_start(c)))
-        return;
-    wptr = readl(c->doorbells + q->bell) * 4 & q->mask;
-    if (q->rptr == wptr)
-        return;
-    while (q->rptr != wptr && budget--) {
-        u32 p[8] = {hollow_read(c, q->at + q->rptr)}, count = p[0] >> 16 & 0x3fff, len = 1;
+void hollow_gfx_poll(struct hollow_card *c)
+{
+    u32 bell = hollow_reg(c, CP_RB_DOORBELL_CONTROL);
+    u64 at = (u64)hollow_reg(c, CP_RB0_BASE_HI) << 40 | (u64)hollow_reg(c, CP_RB0_BASE) << 8;
+    struct hollow_cp *q = &c->gfx;
 
-        if (p[0] >> 30 == 3 && count != 0x3fff)
-            len = count + 2;
-        for (u32 i = 1; i < 8 && i < len; i++)
-            p[i] = hollow_read(c, q->at + ((q->rptr + 4 * i) & q->mask));
-        if (hollow_shape.trace)
-            pr_info("hollow: kiq op %02x len %u: %08x %08x %08x\n", p[0] >> 8 & 0xff, len, p[1],
-                    p[2], p[3]);
-        q->packets++;
-        if (p[0] >> 30 == 3)
-            kiq_packet(c, p[0] >> 8 & 0xff, p);
-        q->rptr = (q->rptr + 4 * len) & q->mask;
-    }
-    q->rptr = wptr;
-    hollow_write(c, q->back, wptr / 4);
+    if (!at || !(bell >> 30 & 1))
+        return;
+    if (at != q->at)
+        q->rptr = 0;
+    q->at = at;
+    q->mask = (8u << (hollow_reg(c, CP_RB0_CNTL) & 63)) - 1;
+    q->back =
+        (u64)hollow_reg(c, CP_RB0_RPTR_ADDR + 1) << 32 | (hollow_reg(c, CP_RB0_RPTR_ADDR) & ~3u);
+    q->bell = (bell >> 2 & 0x3ffffff) * 4 & (HOLLOW_BAR2_SIZE - 1);
+    cp_poll(c, q);
 }
 
 /* A user's queue that is asked to stop has stopped. */

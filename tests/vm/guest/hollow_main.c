@@ -95,6 +95,7 @@ static enum hrtimer_restart tick(struct hrtimer *t)
         for (int i = 0; i < HOLLOW_ENGINES && !hollow_shape.hold; i++)
             hollow_sdma_poll(c, i);
         hollow_kiq_poll(c);
+        hollow_gfx_poll(c);
         flushes[c - cards] = c->kiq.flushes;
         hollow_queue_poll(c);
     }
@@ -209,9 +210,10 @@ static void __exit hollow_exit(void)
     pci_remove_root_bus(bus);
     pci_unlock_rescan_remove();
     for (struct hollow_card *c = cards; c < cards + count; c++) {
-        pr_info("hollow: answers %lu, sdma packets %lu %lu, unknown %lu %lu, kiq %lu, faults %lu\n",
+        pr_info("hollow: answers %lu, sdma packets %lu %lu, unknown %lu %lu, kiq %lu, gfx %lu, "
+                "faults %lu\n",
                 c->answers, c->eng[0].packets, c->eng[1].packets, c->eng[0].unknown,
-                c->eng[1].unknown, c->kiq.packets, c->faults);
+                c->eng[1].unknown, c->kiq.packets, c->gfx.packets, c->faults);
         card_unmap(c);
     }
 }

@@ -31,7 +31,7 @@ got=$(grep -cv '^0$' /sys/class/kfd/kfd/topology/nodes/*/gpu_id | grep -c ':1$')
 want=$(words hollow.count)
 [ "$got" = "${want:-0}" ] || { say "FAILED: $got GPU nodes, expected ${want:-0}"; poweroff -f; }
 modprobe virtio_pci # a module of its own on 6.1; without it a restored guest never sees its disk
-sleep 3 # late self-tests of the driver, some of which nothing plays, belong before the snapshot
+sleep 3 # late self-tests of the driver belong before the snapshot
 say READY
 until modprobe virtio_blk; [ "$(dd if=/dev/vda bs=5 count=1 2>/dev/null)" = "t/run" ]; do
     rmmod virtio_blk
