@@ -24,6 +24,8 @@
 #define PAGE_OFFSET 0x8000000000000000ull
 #define FOREVER 0xffffffffu
 #define EVENT_AGE_MINOR 14u
+/* As many as one allocation of the kernel's holds: 4 MiB, 56 bytes each. */
+#define MAX_WAITERS ((4u << 20) / 56u)
 
 struct waiter;
 
@@ -265,15 +267,21 @@ static uint64_t *age_of(struct kfd_event_data *data)
     return (uint64_t *)(void *)data;
 }
 
-static int start_waiting(struct fake_events *e, bool ages, struct kfd_event_data *data,
-                         struct waiter *waiters, uint32_t n)
+/* One element after the other: what is wrong with the first decides. */
+static int start_waiting(struct fake_events *e, bool ages, uint64_t user, struct waiter *waiters,
+                         uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct event *ev = find(e, data[i].event_id);
-        uint64_t age = ages ? *age_of(&data[i]) : 0;
+        struct kfd_event_data data;
+        struct event *ev;
+        uint64_t age;
 
+        if (fake_copy_in(&data, user + i * sizeof(data), sizeof(data)) != 0)
+            return -EFAULT;
+        ev = find(e, data.event_id);
         if (ev == NULL)
             return -EINVAL;
+        age = ages ? *age_of(&data) : 0;
         waiters[i].event = ev;
         waiters[i].activated = ev->signaled;
         ev->signaled = ev->signaled && !ev->auto_reset;
@@ -397,19 +405,16 @@ int fake_kfd_wait_events(struct fake_call *call, void *arg)
 {
     struct kfd_ioctl_wait_events_args *a = arg;
     bool ages = call->fake->profile->kernel.kfd_minor >= EVENT_AGE_MINOR;
-    struct kfd_event_data *data = NULL;
     struct waiter *waiters = NULL;
     struct fake_events *e;
     int err = 0;
 
     a->wait_result = KFD_IOC_WAIT_RESULT_FAIL;
     if (a->num_events != 0) {
-        data = calloc(a->num_events, sizeof(*data));
-        waiters = calloc(a->num_events, sizeof(*waiters));
-        if (data == NULL || waiters == NULL)
+        if (a->num_events <= MAX_WAITERS)
+            waiters = calloc(a->num_events, sizeof(*waiters));
+        if (waiters == NULL)
             err = -ENOMEM;
-        else
-            err = fake_copy_in(data, a->events_ptr, a->num_events * sizeof(*data));
     }
     fake_process_lock(call->process);
     e = events_of(call->process);
@@ -418,7 +423,7 @@ int fake_kfd_wait_events(struct fake_call *call, void *arg)
         err = -ENOMEM;
     if (err == 0) {
         pthread_mutex_lock(&e->lock);
-        err = start_waiting(e, ages, data, waiters, a->num_events);
+        err = start_waiting(e, ages, a->events_ptr, waiters, a->num_events);
         if (err == 0)
             err = wait_for(e, waiters, a->num_events, a);
         if (err == 0 && a->wait_result == KFD_IOC_WAIT_RESULT_COMPLETE)
@@ -426,7 +431,6 @@ int fake_kfd_wait_events(struct fake_call *call, void *arg)
         stop_waiting(waiters, a->num_events);
         pthread_mutex_unlock(&e->lock);
     }
-    free(data);
     free(waiters);
     return err;
 }
