@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that start others on a fake machine: the children are on it as well, whatever
  * environment they get, and nothing of what they do reaches back into the parent. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -213,6 +214,56 @@ static void test_a_node_sent_to_itself_is_the_node(void **state)
     close(pair[1]);
 }
 
+static int processes(void)
+{
+    DIR *dir = opendir("/sys/class/kfd/kfd/proc");
+    struct dirent *e;
+    int n = 0;
+
+    assert_non_null(dir);
+    while ((e = readdir(dir)) != NULL)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+/* A child that has /dev/kfd open until it is told to end. */
+static int hold(int begun, int end)
+{
+    char byte = 0;
+
+    return look() == 0 && write(begun, &byte, 1) == 1 && read(end, &byte, 1) == 0 ? 0 : 1;
+}
+
+static void test_kfd_tells_of_its_processes_as_they_come_and_go(void **state)
+{
+    int kfd = open("/dev/kfd", O_RDWR), before = processes(), begun[2], end[2];
+    char name[64], byte;
+    pid_t pid;
+
+    snprintf(name, sizeof(name), "/sys/class/kfd/kfd/proc/%d/pasid", getpid());
+    assert_int_equal(access(name, R_OK), 0);
+    assert_int_equal(pipe(begun), 0);
+    assert_int_equal(pipe(end), 0);
+    pid = fork();
+    if (pid == 0) {
+        close(end[1]);
+        _exit(hold(begun[1], end[0]));
+    }
+    assert_int_equal(read(begun[0], &byte, 1), 1);
+    assert_int_equal(processes(), before + 1);
+    snprintf(name, sizeof(name), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
+    assert_int_equal(access(name, R_OK), 0);
+    close(end[1]);
+    assert_int_equal(end_of(pid), 0);
+    assert_int_equal(processes(), before);
+    assert_int_equal(access(name, R_OK), -1);
+    close(kfd);
+    close(end[0]);
+    close(begun[0]);
+    close(begun[1]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +272,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_spawned_children),
         cmocka_unit_test(test_what_a_vfork_child_does_stays_its_own),
         cmocka_unit_test(test_a_node_sent_to_itself_is_the_node),
+        cmocka_unit_test(test_kfd_tells_of_its_processes_as_they_come_and_go),
     };
 
     if (argc == 2 && strcmp(argv[1], word_free) == 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fake/preload/live.h"
 #include "fake/preload/real.h"
 #include "fake/sysfs.h"
 
@@ -317,6 +318,7 @@ static enum preload_where classify(const char *path, struct preload_place *out)
     }
     if (is_device(path))
         preload_announce();
+    preload_refresh(fake, root, path);
     strcpy(out->path, out->shared);
     out->dirfd = AT_FDCWD;
     out->name = out->path;
