@@ -432,13 +432,14 @@ enum kfd_va_op {
  * again), and UNMAP and CLEAR flush no TLB: follow with kfd_mem_flush before memory or address is
  * used again. Where the DRM version has timeline points (>= 3.64) the change is queued on the
  * device's own timeline and kfd_gem_va_wait waits, without limit, for all that were queued before
- * it; elsewhere it returns 0 at once. -EINVAL unknown operation or flag, overlap (MAP; KFD's maps
+ * it on n devices of one kfd, in one request (and two more the first time that a device is not
+ * alone); elsewhere it returns 0 at once. -EINVAL unknown operation or flag, overlap (MAP; KFD's maps
  * included), alignment, or a range beyond the BO or the address space; -ENOENT unknown handle, or
  * UNMAP of no mapping at va; -ENOMEM.
  */
 KFDIRECT_API int kfd_gem_va(struct kfd_device *dev, enum kfd_va_op op, uint32_t gem, uint64_t va,
                             uint64_t offset, uint64_t size, uint32_t flags);
-KFDIRECT_API int kfd_gem_va_wait(struct kfd_device *dev);
+KFDIRECT_API int kfd_gem_va_wait(struct kfd_device *const *devs, uint32_t n);
 
 /* One line for a request, "FREE_MEMORY_OF_GPU handle=0x3e800000000", into buf: its name and the
  * fields that the caller sets. The argument may be NULL (name only); no more of it is read than the

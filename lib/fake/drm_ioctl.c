@@ -24,6 +24,8 @@ const struct fake_handler fake_drm_handlers[256] = {
     [DRM_NR_GEM_VA] = {fake_drm_gem_va, false},
     [DRM_NR_SYNCOBJ_CREATE] = {fake_drm_syncobj_create, false},
     [DRM_NR_SYNCOBJ_DESTROY] = {fake_drm_syncobj_destroy, false},
+    [DRM_NR_SYNCOBJ_HANDLE_TO_FD] = {fake_drm_syncobj_handle_to_fd, false},
+    [DRM_NR_SYNCOBJ_FD_TO_HANDLE] = {fake_drm_syncobj_fd_to_handle, false},
     [DRM_NR_SYNCOBJ_TIMELINE_WAIT] = {fake_drm_syncobj_timeline_wait, true},
 };
 

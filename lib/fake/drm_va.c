@@ -157,6 +157,6 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
         vm->change++; /* KFD does not know of it, and flushes again */
     }
     if (point != NULL)
-        fake_syncobj_submit(point, a->vm_timeline_point, !vm->by_engine);
+        fake_syncobj_submit(point, vm, a->vm_timeline_point);
     return 0;
 }

@@ -43,6 +43,7 @@ struct fake_mem;
 struct fake_queues;
 struct fake_smi;
 struct fake_svm;
+struct fake_syncobj_fd;
 struct fake_vm;
 
 enum fake_file_kind {
@@ -108,6 +109,7 @@ struct fake_process {
     struct fake_queues *queues;
     struct fake_svm *svm;
     struct fake_smi *smi;
+    struct fake_syncobj_fd *syncobj_fds;
     struct fake_process *inherited; /* the parent's, whose render nodes work here too */
     struct fake_cost cost[KFD_MAX_DEVICES];
 };

@@ -152,10 +152,10 @@ undo:
 static void free_file(struct fake *fake, struct fake_process *p, struct fake_file *file)
 {
     fake_gem_close_all(fake, p, file);
+    fake_syncobj_destroy_all(file); /* which waits for the VM */
     fake_vm_destroy(fake, p, file->vm);
     fake_ids_clear(&file->gem);
     fake_map_clear(&file->prime);
-    fake_syncobj_destroy_all(file);
     fake_free(file);
 }
 

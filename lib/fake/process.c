@@ -12,6 +12,7 @@
 #include "fake/queues.h"
 #include "fake/smi.h"
 #include "fake/svm.h"
+#include "fake/syncobj.h"
 
 struct fake_process *fake_process_create(struct fake *fake, uint32_t slot)
 {
@@ -68,6 +69,7 @@ void fake_process_destroy(struct fake *fake, struct fake_process *p)
     fake_events_destroy(fake, p->events);
     fake_svm_destroy(p);
     fake_smi_destroy(p);
+    fake_syncobj_close_fds(p);
     for (uint32_t gpu = 0; gpu < fake->profile->gpu_count; gpu++)
         fake_handle_free_all(fake, p, gpu);
     while (p->files != NULL)

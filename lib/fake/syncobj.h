@@ -10,22 +10,28 @@
 
 #include "fake/vm.h"
 
+/* One object may have handles in several files, and descriptors. */
 struct fake_syncobj {
+    uint32_t refs;
     uint64_t submitted, signaled; /* points; a binary fence is point 0 */
     bool has_fence;
+    struct fake_vm *vm; /* whose change signals the last point; NULL: it is signaled */
 };
 
 int fake_drm_syncobj_create(struct fake_call *call, void *arg);
 int fake_drm_syncobj_destroy(struct fake_call *call, void *arg);
+/* A descriptor works in the process that made it, as a dup of it does; another process's is unknown
+ * here. */
+int fake_drm_syncobj_handle_to_fd(struct fake_call *call, void *arg);
+int fake_drm_syncobj_fd_to_handle(struct fake_call *call, void *arg);
 /* Sleeps: takes the process lock by itself. */
 int fake_drm_syncobj_timeline_wait(struct fake_call *call, void *arg);
 
 /* NULL: unknown. */
 struct fake_syncobj *fake_syncobj_get(const struct fake_file *file, uint32_t handle);
-/* The point will be reached with the update under way: at once, or when the VM settles. */
-void fake_syncobj_submit(struct fake_syncobj *obj, uint64_t point, bool at_once);
-/* Lets the updates that were kept back happen, and their points be reached. */
-void fake_syncobj_settle(struct fake_file *file);
+/* The point will be reached with the VM's update under way: at once, or when the VM settles. */
+void fake_syncobj_submit(struct fake_syncobj *obj, struct fake_vm *vm, uint64_t point);
 void fake_syncobj_destroy_all(struct fake_file *file);
+void fake_syncobj_close_fds(struct fake_process *p);
 
 #endif

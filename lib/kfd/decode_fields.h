@@ -509,6 +509,19 @@ static const struct field drm_SYNCOBJ_DESTROY[] = {
 };
 #undef T
 
+#define T struct drm_syncobj_handle
+static const struct field drm_SYNCOBJ_HANDLE_TO_FD[] = {
+    FIELD(handle, DEC, IN),
+    FIELD(flags, HEX, IN),
+    FIELD(fd, SIGNED, OUT),
+};
+static const struct field drm_SYNCOBJ_FD_TO_HANDLE[] = {
+    FIELD(fd, SIGNED, IN),
+    FIELD(flags, HEX, IN),
+    FIELD(handle, DEC, OUT),
+};
+#undef T
+
 #define T struct drm_syncobj_timeline_wait
 static const struct field drm_SYNCOBJ_TIMELINE_WAIT[] = {
     FIELD(handles, HEX, IN),         FIELD(points, HEX, IN), FIELD(count_handles, DEC, IN),

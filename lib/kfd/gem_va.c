@@ -73,38 +73,110 @@ int kfd_gem_va(struct kfd_device *dev, enum kfd_va_op op, uint32_t gem, uint64_t
     return va_request(dev, DRM_CODE_GEM_VA_OLD, &args);
 }
 
-int kfd_gem_va_wait(struct kfd_device *dev)
+/* The device's timeline in device 0's file, where one request waits for those of several devices.
+ */
+static int share_syncobj(struct kfd_device *dev, uint32_t *handle)
 {
-    struct kfd_vm *vm = dev->vm;
+    struct kfd *kfd = dev->kfd;
+    struct kfd_device *home = &kfd->devices[0];
+    struct drm_syncobj_handle args = {.handle = dev->vm->syncobj};
+    uint32_t *shared = &kfd->syncobjs[dev->info.index];
+    int ret = 0;
+
+    pthread_mutex_lock(&home->vm->lock);
+    if (!*shared) {
+        ret = va_request(dev, DRM_CODE_SYNCOBJ_HANDLE_TO_FD, &args);
+        if (ret == 0) {
+            args.handle = 0;
+            ret = va_request(home, DRM_CODE_SYNCOBJ_FD_TO_HANDLE, &args);
+            kfd->sys->ops->close_fd(kfd->sys, args.fd);
+        }
+        if (ret == 0)
+            *shared = args.handle;
+    }
+    *handle = *shared;
+    pthread_mutex_unlock(&home->vm->lock);
+    return ret;
+}
+
+/* What there is to wait for. */
+struct wait {
+    uint32_t count;
+    struct kfd_device *devs[KFD_MAX_DEVICES];
+    uint32_t handles[KFD_MAX_DEVICES];
+    uint64_t points[KFD_MAX_DEVICES];
+};
+
+static void collect(struct wait *w, struct kfd_device *const *devs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct kfd_vm *vm = devs[i]->vm;
+
+        pthread_mutex_lock(&vm->lock);
+        if (vm->waited < vm->point) {
+            w->devs[w->count] = devs[i];
+            w->handles[w->count] = vm->syncobj;
+            w->points[w->count++] = vm->point;
+        }
+        pthread_mutex_unlock(&vm->lock);
+    }
+}
+
+static int wait_for(struct wait *w)
+{
+    struct kfd_device *file = w->devs[0];
     struct drm_syncobj_timeline_wait args = {
+        .handles = (uintptr_t)w->handles,
+        .points = (uintptr_t)w->points,
         .timeout_nsec = INT64_MAX,
-        .count_handles = 1,
+        .count_handles = w->count,
         .flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL,
     };
-    uint32_t handle;
-    uint64_t point;
-    bool idle;
+    int ret = 0;
+
+    if (w->count > 1) {
+        file = &file->kfd->devices[0];
+        for (uint32_t i = 0; i < w->count && ret == 0; i++)
+            ret = w->devs[i] == file ? 0 : share_syncobj(w->devs[i], &w->handles[i]);
+    }
+    return ret < 0 ? ret : va_request(file, DRM_CODE_SYNCOBJ_TIMELINE_WAIT, &args);
+}
+
+int kfd_gem_va_wait(struct kfd_device *const *devs, uint32_t n)
+{
+    struct wait w = {.count = 0};
     int ret;
 
-    if (!kfd_caps_drm_timeline(&dev->info))
+    if (n == 0 || n > KFD_MAX_DEVICES)
+        return kfd_fail(-EINVAL, "%u devices: not 1 to %u", n, KFD_MAX_DEVICES);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!devs[i] || devs[i]->kfd != devs[0]->kfd)
+            return kfd_fail(-EINVAL, "device %u of %u belongs to another kfd", i + 1, n);
+    }
+    if (!kfd_caps_drm_timeline(&devs[0]->info))
         return 0;
-    if (!kfd_is_owner(dev->kfd))
-        return va_request(dev, DRM_CODE_SYNCOBJ_TIMELINE_WAIT, &args);
-    pthread_mutex_lock(&vm->lock);
-    handle = vm->syncobj;
-    point = vm->point;
-    idle = vm->waited >= point;
-    pthread_mutex_unlock(&vm->lock);
-    if (idle)
-        return 0;
-    args.handles = (uintptr_t)&handle;
-    args.points = (uintptr_t)&point;
-    ret = va_request(dev, DRM_CODE_SYNCOBJ_TIMELINE_WAIT, &args);
-    if (ret < 0)
-        return ret;
-    pthread_mutex_lock(&vm->lock);
-    if (vm->waited < point)
-        vm->waited = point;
-    pthread_mutex_unlock(&vm->lock);
-    return 0;
+    if (!kfd_is_owner(devs[0]->kfd))
+        return va_request(devs[0], DRM_CODE_SYNCOBJ_TIMELINE_WAIT,
+                          &(struct drm_syncobj_timeline_wait){0});
+    collect(&w, devs, n);
+    ret = w.count ? wait_for(&w) : 0;
+    for (uint32_t i = 0; i < w.count && ret == 0; i++) {
+        struct kfd_vm *vm = w.devs[i]->vm;
+
+        pthread_mutex_lock(&vm->lock);
+        if (vm->waited < w.points[i])
+            vm->waited = w.points[i];
+        pthread_mutex_unlock(&vm->lock);
+    }
+    return ret;
+}
+
+void kfd_gem_va_close(struct kfd *kfd)
+{
+    for (uint32_t i = 0; i < kfd->device_count; i++) {
+        struct drm_syncobj_destroy args = {.handle = kfd->syncobjs[i]};
+
+        if (args.handle)
+            va_request(&kfd->devices[0], DRM_CODE_SYNCOBJ_DESTROY, &args);
+    }
 }

@@ -20,7 +20,7 @@ struct kfd_device {
     uint64_t reach; /* bit i: may map VRAM of device i */
 };
 
-/* Owned by its opener, immutable after kfd_open. */
+/* Owned by its opener, immutable after kfd_open but for syncobjs. */
 struct kfd {
     struct kfd_sys *sys;
     int fd;
@@ -34,6 +34,9 @@ struct kfd {
     struct kfd_link_info *links;
     uint32_t link_count;
     struct kfd_notes skipped;
+    /* The timeline of each device as device 0's file names it, 0: not yet. Under device 0's vm
+     * lock. */
+    uint32_t syncobjs[KFD_MAX_DEVICES];
 };
 
 #endif

@@ -253,6 +253,7 @@ static int start(struct kfd *kfd)
 static void stop(struct kfd *kfd)
 {
     kfd_vm_forget_parent(kfd->sys);
+    kfd_gem_va_close(kfd);
     for (uint32_t i = 0; i < kfd->device_count; i++)
         kfd_vm_put(kfd, kfd->devices[i].vm);
     if (kfd->fd >= 0)

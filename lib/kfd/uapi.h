@@ -143,6 +143,8 @@ struct kfd_uapi_gem_va {
     X(SCHED, 0x55, W, union drm_amdgpu_sched)                      \
     X(SYNCOBJ_CREATE, 0xbf, WR, struct drm_syncobj_create)         \
     X(SYNCOBJ_DESTROY, 0xc0, WR, struct drm_syncobj_destroy)       \
+    X(SYNCOBJ_HANDLE_TO_FD, 0xc1, WR, struct drm_syncobj_handle)   \
+    X(SYNCOBJ_FD_TO_HANDLE, 0xc2, WR, struct drm_syncobj_handle)   \
     X(SYNCOBJ_TIMELINE_WAIT, 0xca, WR, struct drm_syncobj_timeline_wait)
 
 /* KFD_NR_<NAME> and DRM_NR_<NAME>: request numbers. */

@@ -45,6 +45,8 @@ int kfd_vm_get(struct kfd_sys *sys, uint32_t gpu_id, uint32_t minor, struct kfd_
 void kfd_vm_keep(struct kfd_sys *sys, struct kfd_vm *vm);
 /* Ends one use. The last one closes what GEM handles are left, and the file unless it is kept. */
 void kfd_vm_put(struct kfd *kfd, struct kfd_vm *vm);
+/* Ends what kfd_gem_va_wait shared between the devices' files. In gem_va.c. */
+void kfd_gem_va_close(struct kfd *kfd);
 /* In a forked child: forgets the parent's render nodes. Else does nothing. */
 void kfd_vm_forget_parent(struct kfd_sys *sys);
 

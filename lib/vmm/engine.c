@@ -78,12 +78,13 @@ int vmm_engine_alloc(struct vmm_alloc *alloc, uint32_t flags, int *fd)
     return kfd_dmabuf_export(alloc->vmm->kfd, alloc->kfd_handle, fd);
 }
 
-static uint32_t list_devices(const struct vmm *vmm, uint64_t mask, struct kfd_device **devices)
+uint32_t vmm_engine_list(const struct vmm *vmm, uint64_t set,
+                         struct kfd_device *devices[KFD_MAX_DEVICES])
 {
     uint32_t n = 0;
 
-    for (; mask; mask &= mask - 1)
-        devices[n++] = vmm->devices[__builtin_ctzll(mask)];
+    for (; set; set &= set - 1)
+        devices[n++] = vmm->devices[__builtin_ctzll(set)];
     return n;
 }
 
@@ -100,7 +101,7 @@ static uint64_t lowest(uint64_t devices, uint32_t n)
 int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done)
 {
     struct kfd_device *list[KFD_MAX_DEVICES];
-    uint32_t n = list_devices(vmm, devices, list), mapped = 0;
+    uint32_t n = vmm_engine_list(vmm, devices, list), mapped = 0;
     int err = kfd_mem_map(vmm->kfd, kfd_handle, list, n, &mapped);
 
     *done = err ? lowest(devices, mapped) : devices;
@@ -119,7 +120,7 @@ int vmm_engine_unmap(const struct vmm_alloc *alloc, uint64_t kfd_handle, uint64_
 {
     struct kfd_device *list[KFD_MAX_DEVICES];
     struct vmm *vmm = alloc->vmm;
-    uint32_t n = list_devices(vmm, devices, list), unmapped = 0;
+    uint32_t n = vmm_engine_list(vmm, devices, list), unmapped = 0;
     int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &unmapped);
 
     *done = err ? lowest(devices, unmapped) : devices;

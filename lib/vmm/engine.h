@@ -52,6 +52,10 @@ int vmm_engine_choose(struct vmm *vmm, enum vmm_engine wanted);
  * that a later FREE of an import deletes (kernel-notes T1). *fd is the caller's. */
 int vmm_engine_alloc(struct vmm_alloc *alloc, uint32_t flags, int *fd);
 
+/* The devices of a set, in order; returns how many. */
+uint32_t vmm_engine_list(const struct vmm *vmm, uint64_t set,
+                         struct kfd_device *devices[KFD_MAX_DEVICES]);
+
 /* KFD's MAP and UNMAP of a handle for a set of devices; *done: those it was done for, which on
  * failure may be some of them. */
 int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);

@@ -160,14 +160,13 @@ static int drm_settle(struct vmm_alloc *alloc, uint64_t changed, uint64_t flush)
 {
     struct vmm *vmm = alloc->vmm;
     struct kfd_device *devices[KFD_MAX_DEVICES];
-    uint32_t n = 0;
-    int err = 0;
+    uint32_t n;
+    int err;
 
     flush |= atomic_exchange(&vmm->unflushed, 0);
-    for (; changed && !err; changed &= changed - 1)
-        err = kfd_gem_va_wait(vmm->devices[__builtin_ctzll(changed)]);
-    for (uint64_t left = flush; left; left &= left - 1)
-        devices[n++] = vmm->devices[__builtin_ctzll(left)];
+    n = vmm_engine_list(vmm, changed, devices);
+    err = kfd_gem_va_wait(devices, n);
+    n = vmm_engine_list(vmm, flush, devices);
     if (!err && n)
         err = kfd_mem_flush(vmm->kfd, alloc->kfd_handle, devices, n);
     if (err)

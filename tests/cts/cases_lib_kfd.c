@@ -339,7 +339,7 @@ static void gem_va(struct cts *c)
     c->sys->ops->close_fd(c->sys, fd);
     LIB_ROW(&l, "map a part read-only", 0,
             kfd_gem_va(dev, KFD_VA_MAP, gem, c->va, MiB(4), MiB(2), KFD_VA_READ), "-");
-    LIB_ROW(&l, "wait", 0, kfd_gem_va_wait(dev), "-");
+    LIB_ROW(&l, "wait", 0, kfd_gem_va_wait(&dev, 1), "-");
     lib_look_around(&l, "part", 0, c->va, MiB(2));
     LIB_ROW(&l, "map over it", -EINVAL,
             kfd_gem_va(dev, KFD_VA_MAP, gem, c->va, 0, MiB(2), KFD_VA_READ), "-");

@@ -83,6 +83,14 @@ static void test_drm_engine_needs_40_for_8_devices(void **state)
     expect_cycle("6.12", VMM_ENGINE_DRM, 8, 40);
 }
 
+/* Where page tables are written some time after the request, one wait each for granting and taking
+ * away, however many devices. */
+static void test_timeline_points_cost_2_for_any_number_of_devices(void **state)
+{
+    expect_cycle("current", VMM_ENGINE_DRM, 1, 10);
+    expect_cycle("current", VMM_ENGINE_DRM, 8, 40);
+}
+
 static void test_kfd_engine_needs_8_for_any_number_of_devices(void **state)
 {
     for (uint32_t devices = 1; devices <= 8; devices++)
@@ -182,6 +190,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest cases[] = {
         RAW_CASE(test_drm_engine_needs_8_for_one_device),
         RAW_CASE(test_drm_engine_needs_40_for_8_devices),
+        RAW_CASE(test_timeline_points_cost_2_for_any_number_of_devices),
         RAW_CASE(test_kfd_engine_needs_8_for_any_number_of_devices),
         RAW_CASE(test_drm_engine_remaps_a_known_handle_with_2_per_device_and_1),
         RAW_CASE(test_map_and_address_calls_need_none),

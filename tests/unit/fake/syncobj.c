@@ -2,7 +2,10 @@
 /* GEM_VA's timeline points, and page tables that the copy engine writes later. */
 #include "rig.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define RW (KFD_VA_READ | KFD_VA_WRITE)
 
@@ -22,7 +25,8 @@ static int64_t in_ms(int64_t ms)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + ms * 1000000;
 }
 
-static int wait_point(struct rig *r, uint32_t handle, uint64_t point, uint32_t flags, int64_t ms)
+static int wait_in(struct rig *r, int file, uint32_t handle, uint64_t point, uint32_t flags,
+                   int64_t ms)
 {
     struct drm_syncobj_timeline_wait a = {.handles = (uintptr_t)&handle,
                                           .points = (uintptr_t)&point,
@@ -30,7 +34,12 @@ static int wait_point(struct rig *r, uint32_t handle, uint64_t point, uint32_t f
                                           .count_handles = 1,
                                           .flags = flags};
 
-    return rig_request(r, r->drm[0], DRM_CODE_SYNCOBJ_TIMELINE_WAIT, &a);
+    return rig_request(r, r->drm[file], DRM_CODE_SYNCOBJ_TIMELINE_WAIT, &a);
+}
+
+static int wait_point(struct rig *r, uint32_t handle, uint64_t point, uint32_t flags, int64_t ms)
+{
+    return wait_in(r, 0, handle, point, flags, ms);
 }
 
 static int va(struct rig *r, uint32_t op, uint32_t gem, uint32_t sync, uint64_t point)
@@ -133,6 +142,80 @@ static void test_errors_of_sync_objects(void **state)
     rig_end(&r);
 }
 
+static int share(struct rig *r, int file, uint32_t handle)
+{
+    struct drm_syncobj_handle a = {.handle = handle, .fd = -1};
+
+    assert_int_equal(rig_request(r, r->drm[file], DRM_CODE_SYNCOBJ_HANDLE_TO_FD, &a), 0);
+    assert_true(fcntl(a.fd, F_GETFD) & FD_CLOEXEC);
+    return a.fd;
+}
+
+static int take(struct rig *r, int file, int fd, uint32_t *handle)
+{
+    struct drm_syncobj_handle a = {.fd = fd};
+    int err = rig_request(r, r->drm[file], DRM_CODE_SYNCOBJ_FD_TO_HANDLE, &a);
+
+    *handle = a.handle;
+    return err;
+}
+
+/* The other file's name waits for the first file's VM, and for no other. */
+static void test_an_object_of_two_files_is_one_object(void **state)
+{
+    struct drm_syncobj_destroy d = {.handle = 0};
+    uint32_t sync, other, again, gem;
+    struct rig r;
+    int fd, copy;
+
+    rig_start(&r, "navi31-smallbar:2", "current", 0);
+    gem = rig_gem(&r, rig_must_alloc(&r, 0, 0, MIB, VRAM_RW), 0);
+    sync = create(&r);
+    fd = share(&r, 0, sync);
+    assert_int_equal(take(&r, 1, fd, &other), 0);
+    copy = dup(fd);
+    close(fd);
+    assert_int_equal(take(&r, 1, copy, &again), 0);
+    assert_int_not_equal(again, other);
+    assert_int_equal(va(&r, AMDGPU_VA_OP_MAP, gem, sync, 5), 0);
+    assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    assert_int_equal(wait_in(&r, 1, other, 5, 0, 0), 0);
+    assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NONE);
+    assert_int_equal(wait_in(&r, 1, other, 6, 0, 0), -EINVAL);
+    /* It lives as long as any of its names. */
+    d.handle = sync;
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_SYNCOBJ_DESTROY, &d), 0);
+    assert_int_equal(wait_in(&r, 1, again, 5, 0, 0), 0);
+    assert_int_equal(take(&r, 0, copy, &sync), 0);
+    close(copy);
+    assert_int_equal(wait_point(&r, sync, 5, 0, 0), 0);
+    rig_end(&r);
+}
+
+static void test_what_is_no_sync_object_is_einval(void **state)
+{
+    struct drm_syncobj_handle a = {.handle = 9};
+    uint32_t handle;
+    struct rig r;
+    int ends[2];
+
+    rig_start(&r, "mi300x:1", "current", 0);
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_SYNCOBJ_HANDLE_TO_FD, &a), -EINVAL);
+    a.handle = create(&r);
+    a.flags = 2;
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_SYNCOBJ_HANDLE_TO_FD, &a), -EINVAL);
+    a.flags = 0;
+    a.pad = 1;
+    assert_int_equal(rig_request(&r, r.drm[0], DRM_CODE_SYNCOBJ_HANDLE_TO_FD, &a), -EINVAL);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(take(&r, 0, ends[0], &handle), -EINVAL);
+    assert_int_equal(take(&r, 0, r.drm[0], &handle), -EINVAL);
+    assert_int_equal(take(&r, 0, -1, &handle), -EINVAL);
+    close(ends[0]);
+    close(ends[1]);
+    rig_end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +223,8 @@ int main(void)
         cmocka_unit_test(test_an_older_kernel_ignores_the_tail),
         cmocka_unit_test(test_the_copy_engine_is_later_than_the_request),
         cmocka_unit_test(test_errors_of_sync_objects),
+        cmocka_unit_test(test_an_object_of_two_files_is_one_object),
+        cmocka_unit_test(test_what_is_no_sync_object_is_einval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

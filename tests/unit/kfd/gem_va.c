@@ -88,7 +88,7 @@ static void test_arguments_are_handed_on_in_the_old_form(void **state)
     assert_int_equal(r.last.va_address, VA);
     assert_int_equal(r.last.offset_in_bo, 0x3000);
     assert_int_equal(r.last.map_size, 0x2000);
-    assert_int_equal(kfd_gem_va_wait(dev), 0);
+    assert_int_equal(kfd_gem_va_wait(&dev, 1), 0);
     assert_int_equal(r.creates + r.waits, 0);
     close_record(stub, dev);
     assert_int_equal(r.destroys, 0);
@@ -146,23 +146,23 @@ static void test_one_wait_covers_all_points(void **state)
     struct stub *stub;
     struct kfd_device *dev = open_record(&stub, &r, 64);
 
-    assert_int_equal(kfd_gem_va_wait(dev), 0);
+    assert_int_equal(kfd_gem_va_wait(&dev, 1), 0);
     assert_int_equal(r.waits, 0); /* nothing queued yet */
     for (int i = 0; i < 3; i++)
         assert_int_equal(kfd_gem_va(dev, KFD_VA_MAP, 5, VA, 0, 0x1000, KFD_VA_READ), 0);
-    assert_int_equal(kfd_gem_va_wait(dev), 0);
+    assert_int_equal(kfd_gem_va_wait(&dev, 1), 0);
     assert_int_equal(r.waits, 1);
     assert_int_equal(r.wait.count_handles, 1);
     assert_int_equal(r.wait.timeout_nsec, INT64_MAX);
     assert_int_equal(r.waited_handle, 41);
     assert_int_equal(r.waited_point, 3);
-    assert_int_equal(kfd_gem_va_wait(dev), 0);
+    assert_int_equal(kfd_gem_va_wait(&dev, 1), 0);
     assert_int_equal(r.waits, 1); /* nothing new */
     assert_int_equal(kfd_gem_va(dev, KFD_VA_UNMAP, 5, VA, 0, 0x1000, 0), 0);
     r.answer = -EIO;
-    assert_int_equal(kfd_gem_va_wait(dev), -EIO);
+    assert_int_equal(kfd_gem_va_wait(&dev, 1), -EIO);
     r.answer = 0;
-    assert_int_equal(kfd_gem_va_wait(dev), 0);
+    assert_int_equal(kfd_gem_va_wait(&dev, 1), 0);
     assert_int_equal(r.waits, 3);
     assert_int_equal(r.waited_point, 4);
     close_record(stub, dev);
@@ -187,9 +187,11 @@ static void test_a_failed_change_takes_no_point(void **state)
 
 static void *change(void *arg)
 {
+    struct kfd_device *dev = arg;
+
     for (int i = 0; i < 200; i++) {
-        if (kfd_gem_va(arg, KFD_VA_MAP, 5, VA, 0, 0x1000, KFD_VA_READ) < 0 ||
-            kfd_gem_va_wait(arg) < 0)
+        if (kfd_gem_va(dev, KFD_VA_MAP, 5, VA, 0, 0x1000, KFD_VA_READ) < 0 ||
+            kfd_gem_va_wait(&dev, 1) < 0)
             return arg;
     }
     return NULL;

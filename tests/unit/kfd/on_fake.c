@@ -261,8 +261,7 @@ static void run_gem_va(const char *machine, const char *kernel)
     /* GPU 0 may write the second half; GPU 1 may read all of it, elsewhere. */
     ok(kfd_gem_va(w.devs[0], KFD_VA_MAP, gem[0], VA, SIZE / 2, SIZE / 2, RW));
     ok(kfd_gem_va(w.devs[1], KFD_VA_MAP, gem[1], VA + SIZE, 0, SIZE, KFD_VA_READ));
-    ok(kfd_gem_va_wait(w.devs[0]));
-    ok(kfd_gem_va_wait(w.devs[1]));
+    ok(kfd_gem_va_wait(w.devs, 2));
     write_byte(&w, 0, VA + 9, 33);
     expect_byte(&w, 1, VA + SIZE + SIZE / 2 + 9, 33);
     expect_fault(&w, 1, VA + SIZE, true, FAKE_FAULT_READ_ONLY);
@@ -271,14 +270,13 @@ static void run_gem_va(const char *machine, const char *kernel)
 
     /* Taking away the right to write, and the mapping; gone for the GPU after the flush. */
     ok(kfd_gem_va(w.devs[0], KFD_VA_REPLACE, gem[0], VA, SIZE / 2, SIZE / 2, KFD_VA_READ));
-    ok(kfd_gem_va_wait(w.devs[0]));
+    ok(kfd_gem_va_wait(&w.devs[0], 1));
     ok(kfd_mem_flush(w.kfd, handle, w.devs, 1));
     expect_fault(&w, 0, VA, true, FAKE_FAULT_READ_ONLY);
     expect_byte(&w, 0, VA + 9, 33);
     ok(kfd_gem_va(w.devs[0], KFD_VA_UNMAP, gem[0], VA, 0, SIZE / 2, 0));
     ok(kfd_gem_va(w.devs[1], KFD_VA_UNMAP, gem[1], VA + SIZE, 0, SIZE, 0));
-    ok(kfd_gem_va_wait(w.devs[0]));
-    ok(kfd_gem_va_wait(w.devs[1]));
+    ok(kfd_gem_va_wait(w.devs, 2));
     ok(kfd_mem_flush(w.kfd, handle, w.devs, 2));
     expect_fault(&w, 0, VA + 9, false, FAKE_FAULT_NOT_MAPPED);
     expect_fault(&w, 1, VA + SIZE, false, FAKE_FAULT_NOT_MAPPED);
