@@ -52,6 +52,8 @@ forbid "lib/hip_api includes no fake and no ioctl" \
 forbid "lib/fake includes nothing above the seam" "$own(kfdirect/vmm|vmm/|hip)" 'lib/fake/*.[ch]'
 forbid "public headers include no internal one" "$own(kfd|vmm|hip_api|fake)/" \
     'include/kfdirect/*.h' 'include/hip/*.h'
+# shellcheck disable=SC2046
+verdict "public functions have comments" "$(tools/header_comments.py $(files 'include/kfdirect/*.h'))"
 libraries="lib/kfd/*.[ch] lib/vmm/*.[ch] lib/hip_api/*.[ch] lib/fake/*.[ch]"
 # shellcheck disable=SC2086
 forbid "libraries never print, abort or exit" \

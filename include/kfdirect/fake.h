@@ -45,10 +45,12 @@ KFDIRECT_API const char *fake_error_text(void);
 /*
  * What KFDIRECT_FAKE stands for: "machine[,kernel=V][,strict][,join=NAME]". Processes that give the
  * same NAME share one machine; without it this process and those it starts do, by the environment
- * variable KFDIRECT_FAKE_TREE, which is set here. The machine is left at exit.
+ * variable KFDIRECT_FAKE_TREE, which is set here. The machine is left at exit. Errors as of
+ * fake_create; -EINVAL: an option that is not one of these.
  */
 KFDIRECT_API int fake_create_from_spec(const char *spec, struct fake **out);
-/* The same for a program that need not know of it: strict mode reports undefined use on stderr. */
+/* The same for a program that need not know of it: strict mode reports undefined use on stderr.
+ * Returns the same errors. */
 KFDIRECT_API int fake_sys_from_env(const char *spec, struct kfd_sys **out);
 
 /* A built-in machine or kernel: its name, and what it is in a few words. */
@@ -59,6 +61,7 @@ struct fake_listed {
 KFDIRECT_API int fake_list_machine(size_t i, struct fake_listed *out);
 KFDIRECT_API int fake_list_kernel(size_t i, struct fake_listed *out);
 
+/* GPUs of the machine, and KFD's gpu_id of one of them; 0 for a number that is none. */
 KFDIRECT_API uint32_t fake_gpu_count(const struct fake *fake);
 KFDIRECT_API uint32_t fake_gpu_id(const struct fake *fake, uint32_t gpu);
 
@@ -107,6 +110,7 @@ KFDIRECT_API int fake_gpu_write(struct fake *fake, uint32_t gpu, uint64_t va, co
 struct fake_cost {
     uint64_t pte_writes, table_allocs, tlb_flushes;
 };
+/* -EINVAL: no such GPU. */
 KFDIRECT_API int fake_get_cost(struct fake *fake, uint32_t gpu, struct fake_cost *out);
 
 /* What is alive, over all processes of the machine. */
@@ -117,6 +121,7 @@ struct fake_usage {
     uint64_t kfd_handles, gem_handles, mappings; /* of this process */
     uint64_t open_files; /* kfd and render descriptors of this process, as far as it knows */
 };
+/* -ENOMEM is the only error. */
 KFDIRECT_API int fake_get_usage(struct fake *fake, struct fake_usage *out);
 
 /*
@@ -165,14 +170,10 @@ KFDIRECT_API void fake_inject_clear(struct fake *fake);
  * Eviction and restore, as another program's hunger for a GPU's VRAM causes them: what a KFD handle
  * of this process protects comes back with its page tables written and the TLBs flushed (GEM_VA
  * mappings only where the kernel does that); what nothing protects has moved, and GPUs that still
- * reach it get FAKE_FAULT_FREED.
+ * reach it get FAKE_FAULT_FREED. -EINVAL: no such GPU.
  */
 KFDIRECT_API int fake_evict(struct fake *fake, uint32_t gpu);
 
-/*
- * The log: the last `capacity` operations of this process on its device nodes, from the call on;
- * 0 stops it and drops what it holds.
- */
 enum fake_log_kind {
     FAKE_LOG_OPEN,
     FAKE_LOG_CLOSE,
@@ -190,6 +191,10 @@ struct fake_log_entry {
     char text[512]; /* decoded: name, arguments, "->", outputs, "= result" */
 };
 
+/*
+ * The log: the last `capacity` operations of this process on its device nodes, from the call on;
+ * 0 stops it and drops what it holds. -ENOMEM.
+ */
 KFDIRECT_API int fake_log_start(struct fake *fake, size_t capacity);
 /* Operations kept, oldest first. */
 KFDIRECT_API size_t fake_log_count(struct fake *fake);
@@ -199,7 +204,7 @@ KFDIRECT_API int fake_log_get(struct fake *fake, size_t i, struct fake_log_entry
 KFDIRECT_API size_t fake_log_find(struct fake *fake, const char *part);
 /* Writes what is kept, one line each: readable, and with the raw bytes that replay needs. The
  * environment variable KFDIRECT_FAKE_LOG names a file that a fake which KFDIRECT_FAKE made writes
- * in the same way, each operation at once. */
+ * in the same way, each operation at once. -EIO: the stream has an error. */
 KFDIRECT_API int fake_log_save(struct fake *fake, FILE *out);
 
 /* What became of a replay. */

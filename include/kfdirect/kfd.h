@@ -134,12 +134,15 @@ struct kfd_sys_counts {
     uint64_t drm[256]; /* by request number, type 'd' */
 };
 
+/* A counter in front of next, all counts 0; *out is the caller's. -ENOMEM. */
 KFDIRECT_API int kfd_sys_count_new(struct kfd_sys *next, struct kfd_sys **out);
+/* The counts so far, each exact; operations under way in other threads may be in some and not in
+ * others. Reset starts them at 0. */
 KFDIRECT_API void kfd_sys_count_get(struct kfd_sys *counter, struct kfd_sys_counts *out);
 KFDIRECT_API void kfd_sys_count_reset(struct kfd_sys *counter);
 
 /* Writes one decoded line per operation to a stream of the caller: name, arguments, result, time.
- * The stream stays the caller's. */
+ * The stream stays the caller's, and *result is the caller's too. -ENOMEM. */
 KFDIRECT_API int kfd_sys_trace_new(struct kfd_sys *next, FILE *out, struct kfd_sys **result);
 
 enum kfd_sys_op {
@@ -168,6 +171,7 @@ struct kfd_sys_fault {
     bool forever;
 };
 
+/* An injector in front of next, not armed; *out is the caller's. -ENOMEM. */
 KFDIRECT_API int kfd_sys_inject_new(struct kfd_sys *next, struct kfd_sys **out);
 /* Arms one fault (replacing the last) or, with NULL, disarms. */
 KFDIRECT_API void kfd_sys_inject_set(struct kfd_sys *injector, const struct kfd_sys_fault *fault);
@@ -270,22 +274,28 @@ KFDIRECT_API struct kfd_sys *kfd_get_sys(struct kfd *kfd);
 /* True in the process that opened it; false in a forked child, where every request would be EBADF.
  * Costs no system call. */
 KFDIRECT_API bool kfd_is_owner(const struct kfd *kfd);
+/* The driver's KFD interface, and what it can: facts of the open, which never change. cap_info also
+ * gives the words. */
 KFDIRECT_API void kfd_version(const struct kfd *kfd, uint32_t *major, uint32_t *minor);
 KFDIRECT_API bool kfd_has(const struct kfd *kfd, enum kfd_cap cap);
 KFDIRECT_API void kfd_cap_info(const struct kfd *kfd, enum kfd_cap cap, struct kfd_cap_info *out);
 
+/* Usable GPUs. Those that were left out are not counted: see kfd_skipped. */
 KFDIRECT_API uint32_t kfd_device_count(const struct kfd *kfd);
-/* NULL when index is out of range. Devices live as long as kfd. */
+/* The device of an index below the count, or of the driver's gpu_id; NULL when there is none.
+ * Devices live as long as kfd. */
 KFDIRECT_API struct kfd_device *kfd_device_at(const struct kfd *kfd, uint32_t index);
 KFDIRECT_API struct kfd_device *kfd_device_by_gpu_id(const struct kfd *kfd, uint32_t gpu_id);
+/* Its facts, and the kfd it belongs to; both live as long as that. */
 KFDIRECT_API const struct kfd_device_info *kfd_device_info(const struct kfd_device *dev);
 KFDIRECT_API struct kfd *kfd_device_kfd(const struct kfd_device *dev);
-/* The acquired render node; owned by dev. */
+/* Returns the descriptor of the acquired render node, which is dev's: do not close it. */
 KFDIRECT_API int kfd_device_drm_fd(const struct kfd_device *dev);
 /* GPUs (and topology nodes) left out at open, each with its reason. NULL past the end. */
 KFDIRECT_API const char *kfd_skipped(const struct kfd *kfd, uint32_t i);
 /* CPU nodes of the topology. */
 KFDIRECT_API uint32_t kfd_cpu_node_count(const struct kfd *kfd);
+/* The links of the topology, and the i-th of them below the count; of a larger i all is 0. */
 KFDIRECT_API uint32_t kfd_link_count(const struct kfd *kfd);
 KFDIRECT_API void kfd_link_info(const struct kfd *kfd, uint32_t i, struct kfd_link_info *out);
 /*
@@ -431,14 +441,19 @@ enum kfd_va_op {
  * eviction. The kernel may answer 0 with page tables unwritten (out of memory there; REPLACE tries
  * again), and UNMAP and CLEAR flush no TLB: follow with kfd_mem_flush before memory or address is
  * used again. Where the DRM version has timeline points (>= 3.64) the change is queued on the
- * device's own timeline and kfd_gem_va_wait waits, without limit, for all that were queued before
- * it on n devices of one kfd, in one request (and two more the first time that a device is not
- * alone); elsewhere it returns 0 at once. -EINVAL unknown operation or flag, overlap (MAP; KFD's maps
- * included), alignment, or a range beyond the BO or the address space; -ENOENT unknown handle, or
- * UNMAP of no mapping at va; -ENOMEM.
+ * device's own timeline: see kfd_gem_va_wait. -EINVAL unknown operation or flag, overlap (MAP;
+ * KFD's maps included), alignment, or a range beyond the BO or the address space; -ENOENT unknown
+ * handle, or UNMAP of no mapping at va; -ENOMEM.
  */
 KFDIRECT_API int kfd_gem_va(struct kfd_device *dev, enum kfd_va_op op, uint32_t gem, uint64_t va,
                             uint64_t offset, uint64_t size, uint32_t flags);
+/*
+ * Waits, without limit, for every change that was queued by kfd_gem_va before on n devices (1 to
+ * KFD_MAX_DEVICES) of one kfd. One request, none when nothing is queued; the first time that a
+ * device is waited for together with others, two more, because device 0's file must know its
+ * timeline. Before DRM 3.64 it returns 0 at once. -EINVAL no device, or one of another kfd; -EMFILE
+ * no descriptor free, that first time.
+ */
 KFDIRECT_API int kfd_gem_va_wait(struct kfd_device *const *devs, uint32_t n);
 
 /* One line for a request, "FREE_MEMORY_OF_GPU handle=0x3e800000000", into buf: its name and the

@@ -80,13 +80,18 @@ KFDIRECT_API int vmm_open(struct kfd *kfd, const struct vmm_options *options, st
  */
 KFDIRECT_API void vmm_close(struct vmm *vmm);
 
+/* What it was opened on. */
 KFDIRECT_API struct kfd *vmm_kfd(struct vmm *vmm);
+/* The engine in use, and the short name of any: "drm", "kfd", "gem", "auto", "none". */
 KFDIRECT_API enum vmm_engine vmm_engine(const struct vmm *vmm);
 KFDIRECT_API const char *vmm_engine_name(enum vmm_engine engine);
 /* VMM_CAN_* of the engine in use. */
 KFDIRECT_API uint32_t vmm_engine_can(const struct vmm *vmm);
 /* Why a better engine is not in use, or why none works; "" if the best one is. */
 KFDIRECT_API const char *vmm_engine_reason(const struct vmm *vmm);
+/* What a caller should make sizes and addresses multiples of: at least the granule (the larger of
+ * GPU and host page; the options may ask for more), and what lets the page tables use huge pages.
+ */
 KFDIRECT_API uint64_t vmm_min_granularity(const struct vmm *vmm);
 KFDIRECT_API uint64_t vmm_recommended_granularity(const struct vmm *vmm);
 
@@ -94,24 +99,30 @@ KFDIRECT_API uint64_t vmm_recommended_granularity(const struct vmm *vmm);
  * Reserves size bytes of address space valid on the CPU and every device. align: 0 or a power of
  * two; sizes of 2 MiB and more are 2-MiB aligned at least. hint: taken exactly when free and
  * aligned, else another address is found; 0 for none. No ioctl, no physical memory.
- * -EINVAL: size 0 or no multiple of the granule, align no power of two, hint no multiple of the
- * GPU page; -ENOMEM: no such range is left.
+ * -EINVAL: va is NULL, size 0 or no multiple of the granule, align no power of two, hint no
+ * multiple of the GPU page; -EOPNOTSUPP: no engine works; -ENOMEM: no such range is left.
  */
 KFDIRECT_API int vmm_reserve(struct vmm *vmm, uint64_t size, uint64_t align, uint64_t hint,
                              uint64_t *va);
 /* Ends a reservation: exact base and size, nothing mapped in it, else -EINVAL. */
 KFDIRECT_API int vmm_address_free(struct vmm *vmm, uint64_t va, uint64_t size);
 
-/* Allocates physical memory with one user reference. -ENODEV bad device; -ENOMEM; -EOPNOTSUPP. With
- * VMM_ENGINE_GEM the kernel charges nothing yet: VRAM that is not there is vmm_set_access's
- * -ENOMEM. */
+/*
+ * Allocates physical memory, zeroed, with one user reference, which is the caller's. -EINVAL: a
+ * NULL, a size that is 0 or no multiple of the granule, a location that is none; -ENODEV: bad
+ * device; -ENOMEM: the device's or, for host memory, the driver's memory is exhausted; -EOPNOTSUPP:
+ * no engine works, or uncached memory on engine gem. With VMM_ENGINE_GEM the kernel charges nothing
+ * yet: VRAM that is not there is vmm_set_access's -ENOMEM.
+ */
 KFDIRECT_API int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
                             vmm_handle *handle);
 /* Drops one user reference. The memory goes when no user reference and no mapping is left; a value
  * whose user references are all gone is -EINVAL here. */
 KFDIRECT_API int vmm_release(struct vmm *vmm, vmm_handle handle);
-/* Adds a user reference to the allocation mapped at va (any byte of it). */
+/* Adds a user reference, the caller's, to the allocation mapped at va (any byte of it). -EINVAL:
+ * nothing is mapped there, or one-step memory. */
 KFDIRECT_API int vmm_retain(struct vmm *vmm, uint64_t va, vmm_handle *handle);
+/* What an allocation was made with, and its size; either may be NULL. -EINVAL: dead handle. */
 KFDIRECT_API int vmm_get_props(struct vmm *vmm, vmm_handle handle, struct vmm_props *props,
                                uint64_t *size);
 
@@ -146,8 +157,9 @@ KFDIRECT_API int vmm_get_access(struct vmm *vmm, uint64_t va, uint32_t device, u
 
 /* A new close-on-exec descriptor (>= 3) for the allocation; the caller's. -EINVAL for an import. */
 KFDIRECT_API int vmm_export(struct vmm *vmm, vmm_handle handle, int *fd);
-/* A new handle for a dma-buf; fd stays the caller's and may be closed at once. -EINVAL: no dma-buf
- * of a GPU open here; props->tag is stored. */
+/* A new handle for a dma-buf, with one user reference; fd stays the caller's and may be closed at
+ * once. tag is kept in the properties; NULL: zeros. -EINVAL: not open, no dma-buf of the GPU
+ * driver, or of a GPU that is not open here; -ENOMEM. */
 KFDIRECT_API int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handle);
 
 /* A descriptor for the memory behind [va, va + size), which lies in one mapping or one-step
@@ -183,7 +195,10 @@ KFDIRECT_API int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out);
 
 /*
  * One-step memory: address, memory, page tables and access of every device that can reach it, in
- * two ioctls. Host memory is also mapped for the CPU at the same address. tag is kept in props.
+ * two ioctls. Host memory is also mapped for the CPU at the same address. The size is rounded up to
+ * the granule; the tag is kept in the properties that vmm_query gives. Works without an engine.
+ * -EINVAL: a NULL, size 0, a location that is none; -ENODEV: bad device; -ENOMEM: memory or
+ * addresses are exhausted.
  */
 KFDIRECT_API int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
                            uint64_t *va);
@@ -209,8 +224,11 @@ KFDIRECT_API int vmm_unregister(struct vmm *vmm, uint64_t va);
 /*
  * Calls each(arg, cpu, size) for consecutive pieces of [va, va + size), seen by the CPU whatever
  * its rights on the mapping. need: the rights that some device or the CPU must hold on every piece.
- * Validates the whole range before the first call; ranges may cross mappings and reservations.
- * -EINVAL: not all mapped, or not with those rights; -EOPNOTSUPP: memory the CPU cannot see.
+ * Validates the whole range before the first call; ranges may cross mappings and reservations. The
+ * view ends with the call of each; it may call the VMM, but not keep cpu. What each returns, if not
+ * 0, ends the walk and is returned.
+ * -EINVAL: each is NULL, not all mapped, or not with those rights; -EOPNOTSUPP: memory the CPU
+ * cannot see.
  */
 KFDIRECT_API int vmm_cpu_walk(struct vmm *vmm, uint64_t va, uint64_t size, uint32_t need,
                               int (*each)(void *arg, void *cpu, uint64_t size), void *arg);
@@ -220,6 +238,7 @@ struct vmm_stats {
     uint64_t reservations, reserved_bytes, allocations, allocated_bytes, mappings, mapped_bytes;
     uint64_t one_step, one_step_bytes, registered, registered_bytes, arenas;
 };
+/* Each number is exact, but calls of other threads may come between two of them. */
 KFDIRECT_API void vmm_get_stats(struct vmm *vmm, struct vmm_stats *out);
 
 /* Checks every invariant of its structures: 0, or -EUCLEAN with the text saying which. For tests
