@@ -125,8 +125,6 @@ int vmm_set_access(struct vmm *vmm, uint64_t va, uint64_t size, const struct vmm
     err = vmm_need_engine(vmm);
     if (err)
         return err;
-    if (size == 0)
-        return kfd_fail(-EINVAL, "size is 0");
     if (!access || count == 0)
         return kfd_fail(-EINVAL, "there is no entry");
     for (size_t i = 0; i < count; i++) {
@@ -148,9 +146,6 @@ int vmm_get_access(struct vmm *vmm, uint64_t va, uint32_t device, uint32_t *prot
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm);
-    if (err)
-        return err;
     if (!prot)
         return kfd_fail(-EINVAL, "prot is NULL");
     if (device != VMM_HOST && device >= vmm->device_count)

@@ -103,11 +103,6 @@ int vmm_unmap(struct vmm *vmm, uint64_t va, uint64_t size)
     uint64_t count, bad;
     int err;
 
-    err = vmm_need_engine(vmm);
-    if (err)
-        return err;
-    if (size == 0)
-        return kfd_fail(-EINVAL, "size is 0");
     err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         return err;

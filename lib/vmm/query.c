@@ -56,9 +56,6 @@ int vmm_retain(struct vmm *vmm, uint64_t va, vmm_handle *handle)
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm);
-    if (err)
-        return err;
     if (!handle)
         return kfd_fail(-EINVAL, "handle is NULL");
     err = vmm_resv_lock_range(vmm, va, 1, &resv);

@@ -102,10 +102,16 @@ struct vmm_resv *vmm_resv_lock(struct vmm *vmm, uint64_t va)
 
 int vmm_resv_lock_range(struct vmm *vmm, uint64_t va, uint64_t size, struct vmm_resv **out)
 {
-    struct vmm_resv *resv = vmm_resv_lock(vmm, va);
+    int err = vmm_need_engine(vmm);
+    struct vmm_resv *resv;
     uint64_t base, end;
     bool one_step;
 
+    if (err)
+        return err;
+    if (size == 0)
+        return kfd_fail(-EINVAL, "size is 0");
+    resv = vmm_resv_lock(vmm, va);
     if (!resv)
         return kfd_fail(-EINVAL, "address 0x%llx is in no reservation", (unsigned long long)va);
     base = vmm_resv_base(resv);
@@ -176,11 +182,6 @@ int vmm_address_free(struct vmm *vmm, uint64_t va, uint64_t size)
     struct vmm_resv *resv;
     int err;
 
-    err = vmm_need_engine(vmm);
-    if (err)
-        return err;
-    if (size == 0)
-        return kfd_fail(-EINVAL, "size is 0");
     err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         return err;

@@ -41,8 +41,8 @@ void vmm_resv_drop(struct vmm_resv *resv);
 
 /* The live reservation that contains va, locked and referenced; NULL if there is none. */
 struct vmm_resv *vmm_resv_lock(struct vmm *vmm, uint64_t va);
-/* As above for a VMM call on [va, va + size): -EINVAL with a text when the range is not inside one
- * reservation or is one-step memory. */
+/* As above for a VMM call on [va, va + size): -EINVAL with a text when size is 0, the range is not
+ * inside one reservation or is one-step memory; -EOPNOTSUPP when no engine works. */
 int vmm_resv_lock_range(struct vmm *vmm, uint64_t va, uint64_t size, struct vmm_resv **out);
 void vmm_resv_unlock(struct vmm_resv *resv);
 /* Ends a locked reservation: unlocks it, gives the address space back, frees it with the last
