@@ -9,14 +9,46 @@
 #include "json.h"
 #include "tool.h"
 
+/* What differs between kernels, and what a GPU must be able to. */
 static const struct {
-    uint32_t bit;
-    const char *name;
+    uint32_t bit; /* VMM_CAN_*; 0: not the engine alone decides */
+    const char *name, *needs;
 } abilities[] = {
-    {VMM_CAN_OFFSET, "offsets and parts of handles"},
-    {VMM_CAN_READ_ONLY, "read-only mappings"},
-    {VMM_CAN_PER_DEVICE, "rights per device"},
+    {VMM_CAN_OFFSET, "offsets and parts of handles", "KFD 1.15"},
+    {VMM_CAN_READ_ONLY, "read-only mappings", "KFD 1.15"},
+    {VMM_CAN_PER_DEVICE, "rights per device", "KFD 1.15"},
+    {0, "mapping another GPU's memory", "KFD 1.12 and GPUs that reach each other"},
 };
+
+static bool reaches_another(struct kfd *kfd)
+{
+    for (uint32_t i = 0; i < kfd_device_count(kfd); i++) {
+        for (uint32_t j = 0; j < kfd_device_count(kfd); j++) {
+            if (i != j && kfd_can_access(kfd_device_at(kfd, i), kfd_device_at(kfd, j)))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_able(struct kfd *kfd, struct vmm *vmm, uint32_t bit)
+{
+    if (bit != 0)
+        return vmm_engine_can(vmm) & bit;
+    return (vmm_engine(vmm) == VMM_ENGINE_DRM || vmm_engine(vmm) == VMM_ENGINE_KFD) &&
+           reaches_another(kfd);
+}
+
+/* What somebody can do about it; "" if nothing is known. */
+static const char *advice(const char *error)
+{
+    if (strstr(error, "ENOENT") != NULL)
+        return "the amdgpu driver is not loaded, or a container was not given the device; "
+               "--machine mi300x:8 is a machine without any";
+    if (strstr(error, "EACCES") != NULL || strstr(error, "EPERM") != NULL)
+        return "this user is not in the group of the device, usually \"render\"";
+    return "";
+}
 
 static const char *pci_address(const struct kfd_device_info *info, char buf[16])
 {
@@ -124,8 +156,8 @@ static void text_links(struct kfd *kfd)
 
 static void text_info(struct kfd *kfd, struct vmm *vmm)
 {
-    uint32_t major, minor, can = vmm_engine_can(vmm);
     char minimum[24], recommended[24];
+    uint32_t major, minor;
 
     kfd_version(kfd, &major, &minor);
     printf("KFD interface %u.%u, %u usable GPUs, %u CPU nodes\n", major, minor,
@@ -147,8 +179,12 @@ static void text_info(struct kfd *kfd, struct vmm *vmm)
     printf("\nvirtual memory management: engine %s\n", vmm_engine_name(vmm_engine(vmm)));
     if (vmm_engine_reason(vmm)[0])
         printf("  %s\n", vmm_engine_reason(vmm));
-    for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++)
-        printf("  %-3s  %s\n", can & abilities[i].bit ? "yes" : "no", abilities[i].name);
+    for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++) {
+        if (is_able(kfd, vmm, abilities[i].bit))
+            printf("  yes  %s\n", abilities[i].name);
+        else
+            printf("  no   %s (needs %s)\n", abilities[i].name, abilities[i].needs);
+    }
     if (vmm_engine(vmm) != VMM_ENGINE_NONE)
         printf("  granularity: %s at least, %s recommended\n",
                tool_size(vmm_min_granularity(vmm), minimum),
@@ -240,7 +276,7 @@ static void json_info(struct json *json, struct kfd *kfd, struct vmm *vmm)
     json_string(json, "engine", vmm_engine_name(vmm_engine(vmm)));
     json_string(json, "reason", vmm_engine_reason(vmm));
     for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++)
-        json_bool(json, abilities[i].name, vmm_engine_can(vmm) & abilities[i].bit);
+        json_bool(json, abilities[i].name, is_able(kfd, vmm, abilities[i].bit));
     json_number(json, "min_granularity", vmm_min_granularity(vmm));
     json_number(json, "recommended_granularity", vmm_recommended_granularity(vmm));
     json_end(json);
@@ -248,7 +284,16 @@ static void json_info(struct json *json, struct kfd *kfd, struct vmm *vmm)
 
 static int usage(FILE *out, int code)
 {
-    fprintf(out, "usage: kfdirect info [--json] [--machine NAME] [--kernel VERSION]\n");
+    fprintf(
+        out,
+        "usage: kfdirect info [--json] [--machine NAME] [--kernel VERSION]\n"
+        "\n"
+        "Lists GPUs, memory, links, what the kernel can do, and what virtual memory management\n"
+        "can do here and what that needs. Exits with 1 when the driver can't be used.\n"
+        "\n"
+        "  --json            for programs; every name is in the output whatever its value\n"
+        "  --machine NAME    of a fake machine such as mi210:4, or the path of a machine file\n"
+        "  --kernel VERSION  of the fake machine: 6.1, 6.8, 6.12, current, or a kernel file\n");
     return code;
 }
 
@@ -296,10 +341,12 @@ int info_cmd(int argc, char **argv)
     }
     if (kfd_open(machine.sys, &kfd) || vmm_open(kfd, NULL, &vmm)) {
         status = TOOL_FAILED;
+        const char *error = kfd_error_text(), *can_do = advice(error);
+
         if (as_json)
-            json_string(&json, "error", kfd_error_text());
+            json_string(&json, "error", error);
         else
-            printf("%s\n", kfd_error_text());
+            printf("%s%s%s\n", error, can_do[0] ? ": " : "", can_do);
     } else if (as_json) {
         json_info(&json, kfd, vmm);
     } else {

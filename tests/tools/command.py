@@ -87,6 +87,12 @@ def info_says_why_an_old_kernel_can_do_less():
     expect(found["vmm"]["engine"] == "gem", found["vmm"])
     expect(found["vmm"]["reason"], "no reason given")
     expect(not found["vmm"]["read-only mappings"], found["vmm"])
+    expect(not found["vmm"]["mapping another GPU's memory"], found["vmm"])
+    result = run("info", "--machine", "mi210:2", "--kernel", "6.1")
+    expect("no   read-only mappings (needs KFD 1.15)" in result.stdout, result.stdout)
+    for machine, able in (("mi210:2", True), ("mi210:1", False)):
+        found = info(machine)
+        expect(found["vmm"]["mapping another GPU's memory"] == able, found["vmm"])
 
 
 @case
