@@ -7,6 +7,7 @@
 
 #include "hip.h"
 
+#define MANY 12
 #define RW hipMemAccessFlagsProtReadWrite
 
 static unsigned descriptors(void)
@@ -140,7 +141,7 @@ static void zero_page(struct cts *c)
 /* kvcached's benchmark: many small handles, none of which costs a descriptor. */
 static void many(struct cts *c)
 {
-    hipMemGenericAllocationHandle_t h[24];
+    hipMemGenericAllocationHandle_t h[MANY];
     hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0}, RW};
     hipMemAllocationProp prop = hip_prop(0);
     unsigned before, bad = 0;
@@ -150,24 +151,24 @@ static void many(struct cts *c)
     lib_hip_start(&l, c);
     base = hip_reserve(&l, MiB(64));
     before = descriptors();
-    for (int i = 0; i < 24; i++)
+    for (int i = 0; i < MANY; i++)
         bad += hipMemCreate(&h[i], MiB(2), &prop, 0) != hipSuccess;
-    for (int i = 0; i < 24; i++)
+    for (int i = 0; i < MANY; i++)
         bad += hipMemMap(base + MiB(2) * i, MiB(2), 0, h[i], 0) != hipSuccess;
-    for (int i = 0; i < 24; i++)
+    for (int i = 0; i < MANY; i++)
         bad += hipMemSetAccess(base + MiB(2) * i, MiB(2), &access, 1) != hipSuccess;
-    lib_row(&l, "24 handles", 0, bad ? -EIO : 0, "used=%lld, %u more descriptors",
+    lib_row(&l, "create, map and open them", 0, bad ? -EIO : 0, "used=%lld, %u more descriptors",
             lib_used(&l, l.start), descriptors() - before);
-    for (int i = 0; i < 24; i++)
+    for (int i = 0; i < MANY; i++)
         hip_stamp(&l, (char)('A' + i), base + MiB(2) * i, MiB(2));
-    lib_look_each(&l, 25, MiB(2));
-    for (int i = 0; i < 24; i++)
+    lib_look_each(&l, MANY + 1, MiB(2));
+    for (int i = 0; i < MANY; i++)
         bad += hipMemUnmap(base + MiB(2) * i, MiB(2)) != hipSuccess;
-    for (int i = 0; i < 24; i++)
+    for (int i = 0; i < MANY; i++)
         bad += hipMemRelease(h[i]) != hipSuccess;
     lib_requests(&l);
     cts_row(c, "all given back", 0, bad ? -EIO : 0, "used=%lld", lib_used(&l, l.start));
-    lib_look_each(&l, 25, MiB(2));
+    lib_look_each(&l, MANY + 1, MiB(2));
 }
 
 /* llama.cpp: a pool that grows at its end and lives by its mappings. */

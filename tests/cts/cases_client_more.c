@@ -98,23 +98,23 @@ static void saver(struct cts *c)
 static void awake(struct lib *l, hipMemGenericAllocationHandle_t *h, char *base)
 {
     for (int i = 0; i < 3; i++)
-        h[i] = hip_create(l, "create a chunk", 0, MiB(8));
+        h[i] = hip_create(l, "create a chunk", 0, MiB(4));
     for (int i = 0; i < 3; i++)
-        LIB_HIP(l, "map it", hipSuccess, hipMemMap(base + MiB(8) * i, MiB(8), 0, h[i], 0), "-");
-    hip_access(l, "open all", hipSuccess, base, MiB(24), 0, RW);
-    lib_look_each(l, 4, MiB(8));
+        LIB_HIP(l, "map it", hipSuccess, hipMemMap(base + MiB(4) * i, MiB(4), 0, h[i], 0), "-");
+    hip_access(l, "open all", hipSuccess, base, MiB(12), 0, RW);
+    lib_look_each(l, 4, MiB(4));
     for (int i = 0; i < 3; i++)
-        hip_stamp(l, (char)('A' + i), base + MiB(8) * i, MiB(8));
-    lib_look_each(l, 4, MiB(8));
+        hip_stamp(l, (char)('A' + i), base + MiB(4) * i, MiB(4));
+    lib_look_each(l, 4, MiB(4));
 }
 
 static void asleep(struct lib *l, hipMemGenericAllocationHandle_t *h, char *base)
 {
     for (int i = 0; i < 3; i++) {
-        LIB_HIP(l, "unmap a chunk", hipSuccess, hipMemUnmap(base + MiB(8) * i, MiB(8)), "-");
+        LIB_HIP(l, "unmap a chunk", hipSuccess, hipMemUnmap(base + MiB(4) * i, MiB(4)), "-");
         hip_release(l, h[i]);
     }
-    lib_look_each(l, 4, MiB(8));
+    lib_look_each(l, 4, MiB(4));
 }
 
 static void sleep_wake(struct cts *c)

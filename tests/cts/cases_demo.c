@@ -92,8 +92,8 @@ static void main_job(struct cts *c)
     struct piece p[] = {
         {'A', 0, 0, MiB(2), NULL},
         {'B', 0, MiB(2), MiB(2), NULL},
-        {'C', 0, MiB(4), MiB(8), NULL},
-        {'D', c->gpus > 1, MiB(12), MiB(4), NULL},
+        {'C', 0, MiB(4), MiB(4), NULL},
+        {'D', c->gpus > 1, MiB(8), MiB(2), NULL},
     };
     const unsigned n = sizeof p / sizeof p[0];
     void *range = NULL;
@@ -116,7 +116,7 @@ static void main_job(struct cts *c)
     check(&l, &p[1]);
     cts_row(c, "the CPU", 0, 0, "can %s in B, %s in A, %s behind D",
             lib_cpu_rights(l.base + MiB(3)), lib_cpu_rights(l.base),
-            lib_cpu_rights(l.base + MiB(16)));
+            lib_cpu_rights(l.base + MiB(10)));
     for (int i = 1; i < 3; i++) {
         LIB_HIP(&l, cts_text("take %c out", p[i].name), hipSuccess,
                 hipMemUnmap(base + p[i].at, p[i].size), "-");
@@ -125,15 +125,15 @@ static void main_job(struct cts *c)
     }
     check_all(&l, p, n);
     cts_row(c, "the CPU", 0, 0, "can %s where B was", lib_cpu_rights(l.base + MiB(3)));
-    p[1] = (struct piece){'E', 0, MiB(2), MiB(6), NULL};
-    p[2] = (struct piece){'F', 0, MiB(8), MiB(4), NULL};
+    p[1] = (struct piece){'E', 0, MiB(2), MiB(4), NULL};
+    p[2] = (struct piece){'F', 0, MiB(6), MiB(2), NULL};
     add(&l, &p[1], base);
     add(&l, &p[2], base);
     write_all(&l, p, n, base);
     check_all(&l, p, n);
     share(&l, &p[1], base);
     check_all(&l, p, n);
-    LIB_HIP(&l, "unmap all", hipSuccess, hipMemUnmap(base, MiB(16)), "-");
+    LIB_HIP(&l, "unmap all", hipSuccess, hipMemUnmap(base, MiB(10)), "-");
     for (unsigned i = 0; i < n; i++) {
         hip_release(&l, p[i].handle);
         p[i].handle = NULL;

@@ -3,7 +3,6 @@
  * Page tables as the hardware would read them, after each step: which page of the buffer, how large
  * the entry, which rights. On the fake and on the driver the same rows.
  */
-#include <time.h>
 
 #include "cts.h"
 
@@ -31,22 +30,13 @@ struct subject {
     bool system; /* how pages of system memory lie together is chance */
 };
 
-/* Tables written by SDMA are written a moment later. */
-static void settle(const struct cts *c)
-{
-    struct timespec ms = {.tv_nsec = 3000000};
-
-    if (!c->fake)
-        nanosleep(&ms, NULL);
-}
-
 static void look(struct cts *c, const struct subject *s, const char *step, uint32_t gpu,
                  uint64_t va)
 {
     struct cts_pte p;
     char where[32] = "another page";
 
-    settle(c);
+    cts_settle(c);
     if (cts_translate(c, gpu, va, &p) < 0)
         cts_skip(c, "the tables cannot be read");
     if (!p.page_size) {
@@ -85,7 +75,7 @@ static void subject_make(struct cts *c, struct subject *s, uint32_t type)
         s->gem[1] = cts_prime(c, "PRIME on the second", 0, c->gpu[1].drm, fd);
     cts_close(c, fd);
     cts_gem_va(c, "map at home", 0, c->gpu[0].drm, s->gem[0], MAP, s->home, 0, SIZE, RW);
-    settle(c);
+    cts_settle(c);
     for (unsigned i = 0; i < PAGES; i++) {
         cts_translate(c, 0, s->home + i * 4096ull, &p);
         s->page[i] = p.page_size ? p.page : 0;
@@ -323,7 +313,7 @@ static void flush_row(struct cts *c, const char *step, uint64_t *before)
 {
     uint64_t now;
 
-    settle(c);
+    cts_settle(c);
     if (cts_flushes(c, 0, &now) < 0)
         cts_skip(c, "nothing counts TLB flushes here");
     cts_row(c, step, 0, 0, "%s", now != *before ? "flushed" : "not flushed");

@@ -166,6 +166,8 @@ struct cts_pte {
 };
 /* Once per process, after cts_start: -ENOSYS when the ground cannot show its tables. */
 int cts_walk_start(struct cts *c);
+/* Waits for tables that SDMA writes a moment later. */
+void cts_settle(const struct cts *c);
 int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out);
 /* The first word of a page that cts_translate found; on the fake it must be readable there. */
 int cts_peek(struct cts *c, uint32_t gpu, const struct cts_pte *pte, uint32_t *word);

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "library.h"
 
@@ -212,22 +211,13 @@ const char *lib_stamp_text(uint32_t word)
     return cts_text("%c+0x%x", name, (unsigned)((word & 0xffffff) * PAGE));
 }
 
-/* Tables written by SDMA are written a moment later. */
-static void settle(const struct cts *c)
-{
-    struct timespec ms = {.tv_nsec = 3000000};
-
-    if (!c->fake)
-        nanosleep(&ms, NULL);
-}
-
 void lib_look(struct lib *l, const char *step, uint32_t gpu, uint64_t va)
 {
     struct cts *c = l->c;
     struct cts_pte p;
     uint32_t word = 0;
 
-    settle(c);
+    cts_settle(c);
     if (!l->walking || cts_translate(c, gpu, va, &p) < 0) {
         cts_row(c, step, 0, -ENOSYS, "the tables cannot be read");
         return;
@@ -264,7 +254,7 @@ void lib_pages(struct lib *l, const char *step, uint32_t gpu, char name, uint64_
 {
     uint64_t right = 0;
 
-    settle(l->c);
+    cts_settle(l->c);
     for (uint64_t at = 0; at < size; at += PAGE) {
         struct cts_pte p;
         uint32_t word;

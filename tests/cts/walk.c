@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "rig.h"
 
@@ -170,6 +171,25 @@ static int walk(const struct walker *w, uint64_t va, struct cts_pte *out)
     out->flags = (entry & READ ? KFD_VA_READ : 0) | (entry & WRITE ? KFD_VA_WRITE : 0) |
                  (entry & EXEC ? KFD_VA_EXEC : 0);
     return 0;
+}
+
+void cts_settle(const struct cts *c)
+{
+    static int by_sdma = -1;
+    struct timespec ms = {.tv_nsec = 3000000};
+
+    if (c->fake)
+        return;
+    if (by_sdma < 0) {
+        FILE *f = fopen("/sys/module/amdgpu/parameters/vm_update_mode", "r");
+        int mode = 0;
+
+        by_sdma = !f || fscanf(f, "%d", &mode) != 1 || !(mode & 2);
+        if (f)
+            fclose(f);
+    }
+    if (by_sdma)
+        nanosleep(&ms, NULL);
 }
 
 int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out)

@@ -107,10 +107,10 @@ cts() {
     local rows=$top/tests/cts/recorded/$1-gfx$2-$3.rows
     chosen "$1" "$2" "$3" || return 0
     if [ -n "$record" ]; then
-        ground "$@" "$build/tests/cts/cts --record /dev/ttyS2"
+        ground "$@" --limit 400 "$build/tests/cts/cts --record /dev/ttyS2"
         { echo "# Linux $1, gfx$2, $3 card(s)" && cat "$out/$1-gfx$2-$3-$4-1-cts.rows"; } > "$rows"
     else
-        EXTRA=$rows=t/rows ground "$@" "$build/tests/cts/cts --record /dev/ttyS2 --expect rows"
+        EXTRA=$rows=t/rows ground "$@" --limit 400 "$build/tests/cts/cts --record /dev/ttyS2 --expect rows"
     fi
 }
 
@@ -168,14 +168,16 @@ fi
 # A card of which the CPU sees half: page tables written by the SDMA engine.
 small_bar() {
     chosen "$1" 9 1 || return 0
-    ground "$1" 9 1 sdma --bar 64 "$build/tests/cts/cts"
+    ground "$1" 9 1 sdma --bar 64 --limit 400 "$build/tests/cts/cts"
 }
 # Four cards: what a number of them changes, and with --long everything.
 four() {
     local cases='topology query vm. map. peer. share. trap. table.'
+    cases+=' lib_kfd.devices lib_kfd.several lib_vmm.peers lib_vmm.one_step'
+    cases+=' hip.start hip.peers client.cuda_stripes demo'
     chosen "$1" 9 4 || return 0
     [ -z "$long" ] || cases=
-    ground "$1" 9 4 cpu --vram 64 "$build/tests/cts/cts $cases"
+    ground "$1" 9 4 cpu --vram 64 --limit 400 "$build/tests/cts/cts $cases"
 }
 if [ -z "$record" ]; then
     small_bar 6.12
