@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 /* Address space, not memory: as much as the host gives. */
-#define LARGEST (UINT64_C(1) << 34)
+#define LARGEST (UINT64_C(1) << 32)
 #define SMALLEST (UINT64_C(1) << 26)
 #define UNIT 16u
 #define FREED 0xa5 /* so that whoever still looks there falls over it */

@@ -83,9 +83,9 @@ struct fake_pages {
 
 /* A process's share of one GPU. */
 struct fake_process_gpu {
-    struct fake_ids handles;           /* struct fake_handle * */
-    struct fake_file *file;            /* acquired; NULL: no compute VM */
-    struct fake_pages doorbells, mmio; /* behind the mappings of /dev/kfd */
+    struct fake_ids handles;                 /* struct fake_handle * */
+    struct fake_file *file;                  /* acquired; NULL: no compute VM */
+    struct fake_pages doorbells, mmio, trap; /* behind the mappings of /dev/kfd */
 };
 
 struct fake_process {

@@ -181,9 +181,9 @@ int fake_file_open(struct fake *fake, struct fake_process *p, enum fake_file_kin
     }
     file->kind = kind;
     file->gpu = gpu;
+    file->access = flags & O_ACCMODE;
     fake_process_deed(p, FAKE_DEED_OPEN);
     file->opened = p->now;
-    file->access = flags & O_ACCMODE;
     if (skip_zero(&file->gem, file) != 0 || skip_zero(&file->syncobj, file) != 0)
         goto fail;
     if (kind == FAKE_FILE_RENDER || kind == FAKE_FILE_PRIMARY) {

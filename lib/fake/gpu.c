@@ -59,8 +59,8 @@ static const char *history(struct fake *fake, const struct fake_vm *vm, uint64_t
     const struct fake_past *past = fake_history_find(&vm->history, addr);
 
     if (t->reason == FAKE_FAULT_FREED && !pte->moved) {
-        fake_machine_gone(&fake->machine, pte->mem, pte->generation, since);
-        return "freed";
+        return fake_machine_gone(&fake->machine, pte->mem, pte->generation, since) ? "freed"
+                                                                                   : "moved out";
     }
     if (mapped && t->reason == FAKE_FAULT_FREED && m->va->moved.pid != 0) {
         *since = m->va->moved;
@@ -121,10 +121,10 @@ static bool in_system(struct fake *fake, const struct fake_pte *pte)
 {
     const struct fake_shared_bo *bo;
 
-    if (!fake_machine_alive(&fake->machine, pte->mem, pte->generation))
+    if (!fake_machine_in_place(&fake->machine, pte->mem, pte->generation, pte->moves))
         return false;
     bo = fake_machine_bo(&fake->machine, pte->mem);
-    return bo->domain != FAKE_DOMAIN_VRAM || bo->pinned_gtt != 0;
+    return bo->domain != FAKE_DOMAIN_VRAM || bo->pinned_gtt != 0 || bo->evicted;
 }
 
 /* Process lock held. The entry that serves the access goes to pte; fill: as an access would. */
@@ -153,7 +153,8 @@ static enum fake_fault_reason translate(struct fake *fake, struct fake_process *
         out->reason = check_rights(pte->flags, access);
         out->system = in_system(fake, pte);
         if (out->reason == FAKE_FAULT_NONE &&
-            (pte->moved || !fake_machine_alive(&fake->machine, pte->mem, pte->generation)))
+            (pte->moved ||
+             !fake_machine_in_place(&fake->machine, pte->mem, pte->generation, pte->moves)))
             out->reason = FAKE_FAULT_FREED;
         if (fill && out->reason == FAKE_FAULT_NONE && !out->from_tlb)
             fake_tlb_fill(&vm->tlb, pte, addr);

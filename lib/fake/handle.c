@@ -43,6 +43,7 @@ int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *b
         h->domain = FAKE_DOMAIN_VRAM;
     h->imported = imported;
     bo->kfd_handles++;
+    fake_machine_hold(&fake->machine, bo->mem->ref, 1);
     count_vram(fake, p, h, bo->mem->size);
     if (fake_client_add(fake, h, imported) != 0) {
         fake_handle_free(fake, p, h);
@@ -70,6 +71,7 @@ void fake_handle_free(struct fake *fake, struct fake_process *p, struct fake_han
     fake_ids_take(&p->gpus[h->gpu].handles, h->id);
     count_vram(fake, p, h, 0 - h->bo->mem->size);
     h->bo->kfd_handles--;
+    fake_machine_hold(&fake->machine, h->bo->mem->ref, -1);
     fake_bo_put(fake, p, h->bo);
     fake_free(h);
 }

@@ -40,10 +40,15 @@ static int import(struct fake_call *call, const struct kfd_ioctl_import_dmabuf_a
     struct fake_bo *bo;
     int err;
 
-    if ((mem->domain != FAKE_DOMAIN_VRAM && mem->domain != FAKE_DOMAIN_GTT) ||
-        (foreign && !profile->kernel.import_foreign)) {
+    err = foreign && !profile->kernel.import_foreign ? -EINVAL : 0;
+    if (err == 0 && (mem->domain == FAKE_DOMAIN_DOORBELL || mem->domain == FAKE_DOMAIN_MMIO))
+        err = fake_strict(call->fake, call->process, 0, NULL,
+                          "IMPORT of GPU %u's doorbells or registers, which both FREEs free in the "
+                          "kernel",
+                          mem->owner);
+    if (err != 0) {
         fake_mem_put(call->fake, call->process, mem);
-        return -EINVAL;
+        return err;
     }
     err = fake_bo_for_mem(call->fake, call->process, mem, (uint32_t)gpu, FAKE_IMPORT_KFD, &bo);
     if (err != 0)
@@ -106,21 +111,21 @@ int fake_kfd_get_dmabuf_info(struct fake_call *call, void *arg)
         return -EBADF;
     if (fake_machine_peek(&call->fake->machine, (int)a->dmabuf_fd, &index, &bo) != 0)
         return -EINVAL;
-    if (bo.domain != FAKE_DOMAIN_VRAM && bo.domain != FAKE_DOMAIN_GTT)
-        return -EINVAL;
     a->size = bo.size;
     a->metadata_size = bo.metadata_size;
     if (bo.metadata_size > room)
         return -EINVAL;
     owner = bo.owner;
     /* Chips that can be partitioned name the first GPU for system memory. */
-    if (bo.domain == FAKE_DOMAIN_GTT && profile->gpus[owner].gfx_target_version / 100 == 904)
+    if (bo.domain != FAKE_DOMAIN_VRAM && profile->gpus[owner].gfx_target_version / 100 == 904)
         owner = first;
     a->gpu_id = profile->gpus[owner].gpu_id;
     a->flags = bo.domain == FAKE_DOMAIN_VRAM ? KFD_MEM_VRAM : KFD_MEM_GTT;
     /* Where the CPU sees everything the wish is forgotten; pinning records it, and so does the
-     * CPU's first access, which here is the making of its view. */
-    if (bo.pinned_gtt != 0 || bo.cpu_viewed != 0 ||
+     * CPU's first access, which here is the making of its view. Doorbells and registers are pinned.
+     */
+    if (bo.pinned_gtt != 0 || bo.cpu_viewed != 0 || bo.domain == FAKE_DOMAIN_DOORBELL ||
+        bo.domain == FAKE_DOMAIN_MMIO ||
         (bo.flags & KFD_MEM_PUBLIC && !fake_gpu_large_bar(&profile->gpus[owner])))
         a->flags |= KFD_MEM_PUBLIC;
     return a->metadata_ptr == 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <unistd.h>
 
 #include "fake/control.h"
 #include "fake/events.h"
@@ -71,6 +72,8 @@ int fake_kfd_dispatch(struct fake_call *call, unsigned long request, void *arg)
         return -ENOTTY;
     if (call->file == NULL)
         return -EBADF;
+    if (call->nr == KFD_NR_CRIU_OP && geteuid() != 0)
+        return -EACCES;
     call->handler = &fake_kfd_handlers[call->nr];
     call->in = dir & _IOC_WRITE ? user : 0;
     call->out = dir & _IOC_READ ? user : 0;

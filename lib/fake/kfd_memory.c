@@ -75,8 +75,6 @@ static int check_alloc(const struct fake_call *call,
         return -EINVAL;
     if (domain_of(a->flags) == FAKE_DOMAIN_USERPTR && a->mmap_offset == 0)
         return -EINVAL;
-    if (a->flags & KFD_MEM_AQL_QUEUE && a->size / 2 == 0)
-        return -EINVAL;
     return 0;
 }
 
@@ -113,9 +111,10 @@ int fake_kfd_alloc_memory_of_gpu(struct fake_call *call, void *arg)
     wanted.owner = (uint32_t)gpu;
     wanted.charge = charge_of(a->flags, fake->profile->gpus[gpu].apu);
     wanted.size = a->flags & KFD_MEM_AQL_QUEUE ? a->size / 2 : a->size;
-    if (wanted.size > UINT64_MAX - FAKE_PAGE)
-        return -ENOMEM;
     wanted.size = fake_page_up(wanted.size);
+    /* Rounded to nothing; older kernels ask the allocator for it. */
+    if (wanted.size == 0)
+        return fake->profile->kernel.kfd_minor >= 12 ? -EINVAL : -ENOSPC;
     created_as(&fake->profile->kernel, a->flags, &wanted);
     err = fake_bo_create(fake, p, &wanted, &bo);
     if (err != 0)

@@ -17,7 +17,7 @@
 
 static bool in_vram(const struct fake_shared_bo *bo)
 {
-    return bo->domain == FAKE_DOMAIN_VRAM && bo->pinned_gtt == 0;
+    return bo->domain == FAKE_DOMAIN_VRAM && bo->pinned_gtt == 0 && !bo->evicted;
 }
 
 void fake_machine_account(struct fake_totals *t, const struct fake_shared_bo *bo, int sign)
@@ -44,24 +44,28 @@ void fake_machine_account(struct fake_totals *t, const struct fake_shared_bo *bo
         t->ttm += size;
 }
 
+/* No sum, which a size near 2^64 would overflow. */
+static bool fits(const struct fake_shared_bo *bo, uint64_t used, uint64_t limit)
+{
+    return used <= limit && bo->size <= limit - used;
+}
+
 /* Whether the limits leave room for bo. Physical memory counts what the DRM node gave out too. */
 static bool has_room(const struct fake_shared *s, const struct fake_shared_bo *bo)
 {
     const struct fake_totals *t = &s->totals;
     const struct fake_limits *l = &s->limits;
 
-    if (bo->charge & FAKE_CHARGE_SYSTEM && t->system + bo->size > l->system)
+    if (bo->charge & FAKE_CHARGE_SYSTEM && !fits(bo, t->system, l->system))
         return false;
-    if (bo->charge & FAKE_CHARGE_TTM && t->ttm + bo->size > l->ttm)
+    if (bo->charge & FAKE_CHARGE_TTM && !fits(bo, t->ttm, l->ttm))
         return false;
-    if (bo->charge & FAKE_CHARGE_VRAM && t->vram_kfd[bo->owner] + bo->size > l->vram_kfd[bo->owner])
+    if (bo->charge & FAKE_CHARGE_VRAM && !fits(bo, t->vram_kfd[bo->owner], l->vram_kfd[bo->owner]))
         return false;
-    if (bo->domain == FAKE_DOMAIN_VRAM && t->vram[bo->owner] + bo->size > l->vram[bo->owner])
+    if (bo->domain == FAKE_DOMAIN_VRAM && !fits(bo, t->vram[bo->owner], l->vram[bo->owner]))
         return false;
     /* Each card has a window as large as this onto system memory. */
-    if (bo->domain == FAKE_DOMAIN_GTT && bo->size > l->ttm)
-        return false;
-    return true;
+    return bo->domain != FAKE_DOMAIN_GTT || bo->size <= l->ttm;
 }
 
 static void ino_insert(struct fake_shared *s, uint32_t index)
@@ -186,6 +190,7 @@ static int ref_add(struct fake_shared *s, uint32_t slot, uint32_t bo, uint32_t *
     ref = &s->refs[index];
     ref->slot = slot;
     ref->number = 0;
+    ref->kfd = 0;
     ref->prev = 0;
     ref->next = proc->first_ref;
     if (ref->next != 0)
@@ -208,6 +213,7 @@ static void ref_drop(struct fake_machine *m, uint32_t index, const struct fake_s
         s->refs[ref->prev].next = ref->next;
     else
         s->head.procs[ref->slot].first_ref = ref->next;
+    s->bos[bo].kfd -= ref->kfd;
     *ref = (struct fake_shared_ref){.next = s->free_ref};
     s->free_ref = index;
     unref_locked(m, bo, now);
@@ -284,7 +290,29 @@ void fake_machine_leave(struct fake_machine *m, uint32_t slot)
     fake_machine_unlock(m);
 }
 
-static bool make_room(struct fake_machine *m, const struct fake_shared_bo *wanted)
+/* KFD's memory drives out what only the DRM node asked for, the oldest first. */
+static void evict(struct fake_shared *s, const struct fake_shared_bo *wanted,
+                  const struct fake_stamp *now)
+{
+    if (!(wanted->charge & FAKE_CHARGE_VRAM) ||
+        !fits(wanted, s->totals.vram_kfd[wanted->owner], s->limits.vram_kfd[wanted->owner]))
+        return;
+    for (uint32_t i = 1; i < s->top_bo && !has_room(s, wanted); i++) {
+        struct fake_shared_bo *bo = &s->bos[i];
+
+        if (bo->state == FAKE_BO_FREE || bo->owner != wanted->owner || !in_vram(bo) ||
+            bo->kfd != 0 || !(bo->charge & FAKE_CHARGE_GRAPHICS))
+            continue;
+        fake_machine_account(&s->totals, bo, -1);
+        bo->evicted = 1;
+        bo->moves++;
+        bo->gone = *now;
+        fake_machine_account(&s->totals, bo, 1);
+    }
+}
+
+static bool make_room(struct fake_machine *m, const struct fake_shared_bo *wanted,
+                      const struct fake_stamp *now)
 {
     if (has_room(m->shared, wanted))
         return true;
@@ -292,11 +320,13 @@ static bool make_room(struct fake_machine *m, const struct fake_shared_bo *wante
     if (has_room(m->shared, wanted))
         return true;
     fake_machine_reap(m);
+    if (!has_room(m->shared, wanted))
+        evict(m->shared, wanted, now);
     return has_room(m->shared, wanted);
 }
 
 int fake_machine_add(struct fake_machine *m, uint32_t slot, const struct fake_shared_bo *wanted,
-                     uint32_t *index, uint32_t *ref)
+                     const struct fake_stamp *now, uint32_t *index, uint32_t *ref)
 {
     struct fake_shared *s = m->shared;
     struct fake_shared_bo *bo;
@@ -304,7 +334,7 @@ int fake_machine_add(struct fake_machine *m, uint32_t slot, const struct fake_sh
     int err = 0;
 
     fake_machine_lock(m);
-    if (!make_room(m, wanted)) {
+    if (!make_room(m, wanted, now)) {
         err = kfd_fail(-ENOMEM, "fake: no room for 0x%llx bytes on GPU %u",
                        (unsigned long long)wanted->size, wanted->owner);
         goto out;
@@ -343,6 +373,14 @@ int fake_machine_add(struct fake_machine *m, uint32_t slot, const struct fake_sh
 out:
     fake_machine_unlock(m);
     return err;
+}
+
+void fake_machine_hold(struct fake_machine *m, uint32_t ref, int by)
+{
+    fake_machine_lock(m);
+    m->shared->refs[ref].kfd += (uint32_t)by;
+    m->shared->bos[m->shared->refs[ref].bo].kfd += (uint32_t)by;
+    fake_machine_unlock(m);
 }
 
 static void revive(struct fake_shared *s, uint32_t index)
@@ -411,19 +449,26 @@ uint8_t *fake_machine_metadata(struct fake_machine *m, uint32_t index)
     return m->shared->metadata[index];
 }
 
-bool fake_machine_alive(struct fake_machine *m, uint32_t index, uint32_t generation)
-{
-    return __atomic_load_n(&m->shared->bos[index].generation, __ATOMIC_ACQUIRE) == generation;
-}
-
-void fake_machine_gone(struct fake_machine *m, uint32_t index, uint32_t generation,
-                       struct fake_stamp *out)
+bool fake_machine_in_place(struct fake_machine *m, uint32_t index, uint32_t generation,
+                           uint32_t moves)
 {
     const struct fake_shared_bo *bo = &m->shared->bos[index];
 
+    return __atomic_load_n(&bo->generation, __ATOMIC_ACQUIRE) == generation &&
+           __atomic_load_n(&bo->moves, __ATOMIC_ACQUIRE) == moves;
+}
+
+bool fake_machine_gone(struct fake_machine *m, uint32_t index, uint32_t generation,
+                       struct fake_stamp *out)
+{
+    const struct fake_shared_bo *bo = &m->shared->bos[index];
+    bool gone;
+
     fake_machine_lock(m);
+    gone = bo->generation != generation;
     *out = bo->generation - generation <= 2 ? bo->gone : (struct fake_stamp){0};
     fake_machine_unlock(m);
+    return gone;
 }
 
 /* Makes the file of an object that has none. Its length is the object's, and no byte is used. */
@@ -495,12 +540,13 @@ int fake_machine_export_bo(struct fake_machine *m, uint32_t index, int flags)
 int fake_machine_to_vram(struct fake_machine *m, uint32_t index)
 {
     struct fake_shared_bo *bo = &m->shared->bos[index], moved;
+    const struct fake_stamp nobody = {0}; /* the DRM node's memory drives nobody out */
     int err = 0;
 
     fake_machine_lock(m);
     moved = *bo;
     moved.domain = FAKE_DOMAIN_VRAM;
-    if (bo->domain != FAKE_DOMAIN_VRAM && !make_room(m, &moved)) {
+    if (bo->domain != FAKE_DOMAIN_VRAM && !make_room(m, &moved, &nobody)) {
         err = -ENOMEM;
     } else {
         fake_machine_account(&m->shared->totals, bo, -1);

@@ -74,7 +74,11 @@ struct fake_shared_bo {
     uint32_t gem_domains; /* what DRM says it was created as */
     uint64_t gem_flags, gem_alignment;
     uint64_t metadata_flags, tiling;
-    /* Who let the last reference of a process go; kept when the record is used again. */
+    uint32_t kfd;     /* handles of KFD's that keep it in its place (derived) */
+    uint32_t evicted; /* VRAM that made room: it lies in system memory */
+    uint32_t moves;   /* how often page tables that pointed at it were left behind */
+    /* Who let the last reference of a process go, which is kept when the record is used again; or
+     * who evicted it. */
     struct fake_stamp gone;
 };
 
@@ -168,10 +172,14 @@ uint32_t fake_machine_serial(struct fake_machine *machine);
 
 /*
  * Makes an object with one reference of this process. wanted: only size, owner, domain, flags,
- * charge and userptr are read. -ENOMEM when a limit or the physical memory is exceeded.
+ * charge and userptr are read. Where KFD's memory does not fit, the DRM node's that no KFD handle
+ * holds is moved to system memory first. -ENOMEM when a limit or the physical memory is exceeded.
  */
 int fake_machine_add(struct fake_machine *machine, uint32_t slot,
-                     const struct fake_shared_bo *wanted, uint32_t *index, uint32_t *ref);
+                     const struct fake_shared_bo *wanted, const struct fake_stamp *now,
+                     uint32_t *index, uint32_t *ref);
+/* One KFD handle more or less (by 1 or -1) of this process keeps the object where it is. */
+void fake_machine_hold(struct fake_machine *machine, uint32_t ref, int by);
 /* Finds the object behind an open descriptor and refers to it: -EINVAL when it is none. */
 int fake_machine_find(struct fake_machine *machine, uint32_t slot, int fd, uint32_t *index,
                       uint32_t *ref);
@@ -184,10 +192,12 @@ void fake_machine_put(struct fake_machine *machine, uint32_t ref, const struct f
 struct fake_shared_bo *fake_machine_bo(struct fake_machine *machine, uint32_t index);
 /* Its FAKE_METADATA_SIZE bytes for whoever shares it, of which metadata_size count. */
 uint8_t *fake_machine_metadata(struct fake_machine *machine, uint32_t index);
-/* Whether the object that had this generation is still there. */
-bool fake_machine_alive(struct fake_machine *machine, uint32_t index, uint32_t generation);
-/* Who let it go when it is not. Nothing is known when its record was used twice since. */
-void fake_machine_gone(struct fake_machine *machine, uint32_t index, uint32_t generation,
+/* Whether the object that had this generation is still there, and where it was. */
+bool fake_machine_in_place(struct fake_machine *machine, uint32_t index, uint32_t generation,
+                           uint32_t moves);
+/* Who let it go (true) or evicted it (false) when it is not. Nothing is known when its record was
+ * used twice since. */
+bool fake_machine_gone(struct fake_machine *machine, uint32_t index, uint32_t generation,
                        struct fake_stamp *out);
 
 /* Opens the object's file, making it at first use; the description carries no flock, so it must

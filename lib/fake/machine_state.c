@@ -89,6 +89,7 @@ static void rebuild_refs(struct fake_shared *s)
             s->refs[ref->next].prev = i;
         s->head.procs[ref->slot].first_ref = i;
         s->bos[ref->bo].refs++;
+        s->bos[ref->bo].kfd += ref->kfd;
     }
 }
 
@@ -99,7 +100,7 @@ void fake_machine_rebuild(struct fake_shared *s)
     s->free_bo = 0;
     s->idle_bo = 0;
     for (uint32_t i = 1; i < s->top_bo; i++)
-        s->bos[i].refs = 0;
+        s->bos[i].refs = s->bos[i].kfd = 0;
     rebuild_refs(s);
     for (uint32_t i = 1; i < s->top_bo; i++) {
         struct fake_shared_bo *bo = &s->bos[i];

@@ -26,6 +26,7 @@ struct fake_shared_ref {
     uint32_t bo; /* 0: free; written last */
     uint32_t slot;
     uint32_t prev, next; /* of the process, or free list (derived) */
+    uint32_t kfd;        /* handles of KFD's */
     uint32_t number;     /* on the owner, deleted with the process; 0: none */
 };
 

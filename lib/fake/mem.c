@@ -51,6 +51,7 @@ static struct fake_mem *mem_new(struct fake *fake, struct fake_process *p, uint3
 
     if (mem == NULL)
         return NULL;
+    mem->moves = &shared->moves;
     mem->index = index;
     mem->generation = shared->generation;
     mem->ref = ref;
@@ -72,7 +73,7 @@ int fake_bo_create(struct fake *fake, struct fake_process *p, const struct fake_
 {
     struct fake_mem *mem;
     uint32_t index, ref;
-    int err = fake_machine_add(&fake->machine, p->slot, wanted, &index, &ref);
+    int err = fake_machine_add(&fake->machine, p->slot, wanted, &p->now, &index, &ref);
 
     if (err != 0)
         return err;
@@ -246,7 +247,7 @@ int fake_check_userptr(uint64_t addr, uint64_t size)
         return -EFAULT;
     /* Either not writable, or the host does not know this advice. */
     if (madvise(p, 0, MADV_POPULATE_WRITE) == 0)
-        return -EFAULT;
+        return -EPERM;
     for (uint64_t i = 0; i < len; i += FAKE_PAGE)
         if (mincore((char *)p + i, FAKE_PAGE, &in_core) != 0)
             return -EFAULT;

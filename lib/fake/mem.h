@@ -10,6 +10,7 @@
 #include "fake/fake_internal.h"
 
 struct fake_mem {
+    const uint32_t *moves;      /* in the machine */
     uint32_t index, generation; /* in the machine */
     uint32_t ref;               /* this process's one reference there */
     uint32_t refs;              /* of fake_bos */
@@ -49,6 +50,11 @@ enum fake_importer {
  * caller's reference on mem. */
 int fake_bo_for_mem(struct fake *fake, struct fake_process *p, struct fake_mem *mem, uint32_t gpu,
                     enum fake_importer by, struct fake_bo **out);
+static inline uint32_t fake_mem_moves(const struct fake_mem *mem)
+{
+    return __atomic_load_n(mem->moves, __ATOMIC_RELAXED);
+}
+
 void fake_bo_get(struct fake_bo *bo);
 void fake_bo_put(struct fake *fake, struct fake_process *p, struct fake_bo *bo);
 void fake_mem_put(struct fake *fake, struct fake_process *p, struct fake_mem *mem);
@@ -59,7 +65,7 @@ struct fake_bo *fake_bo_by_offset(struct fake_process *p, uint32_t gpu, uint64_t
  * first export. -EMFILE and others as open(2). */
 int fake_mem_export(struct fake *fake, uint32_t index, int flags, int mode);
 
-/* -EFAULT where the process has no memory that it may write. */
+/* -EFAULT where the process has no memory, -EPERM where it may not write. */
 int fake_check_userptr(uint64_t addr, uint64_t size);
 /* A file is mapped somewhere in the range. */
 bool fake_has_file(uint64_t addr, uint64_t size);

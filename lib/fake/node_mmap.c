@@ -15,7 +15,7 @@
 /* Offsets of /dev/kfd: type in bits 63:62, gpu_id in 61:46. */
 enum kfd_mmap_type {
     KFD_MMAP_MMIO,
-    KFD_MMAP_RESERVED,
+    KFD_MMAP_TRAP, /* for handlers of the program's */
     KFD_MMAP_EVENTS,
     KFD_MMAP_DOORBELLS,
 };
@@ -98,6 +98,7 @@ void fake_node_pages_free(struct fake *fake, struct fake_process *p, uint32_t gp
 {
     fake_pages_free(fake, &p->gpus[gpu].doorbells);
     fake_pages_free(fake, &p->gpus[gpu].mmio);
+    fake_pages_free(fake, &p->gpus[gpu].trap);
 }
 
 static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_t size, int prot,
@@ -116,14 +117,15 @@ static int mmap_kfd(struct fake *fake, struct fake_process *p, void *addr, size_
         err = fake_events_page(p, size, &page);
         return err != 0 ? err : fake_pages_map(fake, page, addr, size, prot, flags, out);
     }
-    if (type == KFD_MMAP_RESERVED)
-        return -ENODEV; /* no chip here has it */
     if (gpu < 0)
         return -ENODEV;
     pages = &p->gpus[gpu].mmio;
     if (type == KFD_MMAP_DOORBELLS) {
         want = fake->profile->gpus[gpu].doorbell_size;
         pages = &p->gpus[gpu].doorbells;
+    } else if (type == KFD_MMAP_TRAP) {
+        want = 2 * FAKE_PAGE;
+        pages = &p->gpus[gpu].trap;
     }
     if (fake_page_up(size) != want)
         return -EINVAL;
@@ -167,7 +169,8 @@ static int mmap_render(struct fake *fake, struct fake_process *p, const struct f
         return -EACCES;
     if (bo->no_cpu || (bo->mem->domain != FAKE_DOMAIN_VRAM && bo->mem->domain != FAKE_DOMAIN_GTT))
         return -EPERM;
-    if ((flags & MAP_TYPE) == MAP_PRIVATE && prot & PROT_WRITE)
+    /* What is private may be written some day. */
+    if ((flags & MAP_TYPE) == MAP_PRIVATE && prot != PROT_NONE)
         return -EINVAL;
     return mmap_bo(fake, bo->mem->index, addr, size, prot, flags, 0, out);
 }

@@ -19,6 +19,7 @@ struct fake_pte {
     uint64_t offset; /* in the memory */
     uint32_t mem, generation;
     uint32_t flags;
+    uint32_t moves;  /* of the memory, when this was written */
     bool contiguous; /* in pieces of 2 MiB and more, so that huge entries are possible */
     bool moved;      /* the memory was moved away under it */
 };

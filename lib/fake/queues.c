@@ -349,6 +349,7 @@ int fake_kfd_get_queue_wave_state(struct fake_call *call, void *arg)
 {
     struct kfd_ioctl_get_queue_wave_state_args *a = arg;
     const struct queue *q = find(call->process, a->queue_id);
+    const uint32_t nothing[4] = {0}; /* of the stack and of the waves, offset and size */
 
     if (q == NULL)
         return -EFAULT;
@@ -356,7 +357,9 @@ int fake_kfd_get_queue_wave_state(struct fake_call *call, void *arg)
         return -EINVAL;
     a->ctl_stack_used_size = 0;
     a->save_area_used_size = 0;
-    return 0;
+    if (fake_gpu_gfx_major(&call->fake->profile->gpus[q->gpu]) < 9)
+        return 0;
+    return fake_copy_out(a->ctl_stack_address, nothing, sizeof(nothing));
 }
 
 int fake_kfd_alloc_queue_gws(struct fake_call *call, void *arg)

@@ -444,6 +444,7 @@ static int write_one(struct fake_mapping *m)
         .flags = m->flags & ~FAKE_MAPPING_KFD,
         .mem = mem != NULL ? mem->index : 0,
         .generation = mem != NULL ? mem->generation : 0,
+        .moves = mem != NULL ? fake_mem_moves(mem) : 0,
         /* The kernel gives VRAM in blocks of 2 MiB and more only when the size asks for it. */
         .contiguous =
             mem == NULL || (mem->domain == FAKE_DOMAIN_VRAM && (mem->size & (FAKE_HUGE - 1)) == 0),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "rig.h"
 
@@ -114,6 +115,7 @@ static void tree(struct cts *c)
     struct kfd_uapi_create_queue q;
     struct rig r;
     uint64_t h;
+    long ret;
     int fd;
 
     show_tree(c, "before /dev/kfd is open", tree_of(getpid()));
@@ -127,7 +129,8 @@ static void tree(struct cts *c)
     cts_alloc(c, "system memory", 0, 0, 0, MiB(2), KFD_MEM_GTT | CTS_RW);
     cts_row(c, "buffers of a queue", 0, rig_make(c, &r, 0, c->va + MiB(512)), "-");
     q = rig_arguments(c, &r);
-    cts_row(c, "create a queue", 0, rig_create(c, &q), "id=%u", q.queue_id);
+    ret = rig_create(c, &q);
+    cts_row(c, "create a queue", 0, ret, "id=%u", q.queue_id);
     show_tree(c, "with memory and a queue", tree_of(getpid()));
     d.queue_id = q.queue_id;
     cts_row(c, "destroy it", 0, cts_request(c, c->kfd, KFD_CODE_DESTROY_QUEUE, &d), "-");
@@ -390,6 +393,70 @@ static void criu(struct cts *c)
     criu_row(c, "an unknown operation without privileges", -EACCES, 99, self);
 }
 
+struct pressure {
+    int to_child[2], to_parent[2];
+};
+
+static void tell(int fd)
+{
+    if (write(fd, "", 1) != 1)
+        _exit(9);
+}
+
+static void await(int fd)
+{
+    char b;
+
+    if (read(fd, &b, 1) != 1)
+        _exit(9);
+}
+
+static void fill_vram(struct cts *c, void *arg)
+{
+    struct pressure *p = arg;
+    union drm_amdgpu_gem_create a;
+    unsigned n = 0;
+
+    start_again(c);
+    for (uint64_t at = 0; at + MiB(4) <= c->gpu[0].vram; at += MiB(4), n++) {
+        memset(&a, 0, sizeof a);
+        a.in.bo_size = MiB(4);
+        a.in.domains = AMDGPU_GEM_DOMAIN_VRAM;
+        if (cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_CREATE, &a) < 0)
+            break;
+    }
+    cts_row(c, "child: DRM buffers as large as the card", 0, 0, "all=%d",
+            n == c->gpu[0].vram / MiB(4));
+    tell(p->to_parent[1]);
+    await(p->to_child[0]);
+}
+
+/* Buffers of the DRM side make room for KFD's; KFD's for none. */
+static void pressure(struct cts *c)
+{
+    struct pressure p;
+    uint64_t vram = c->gpu[0].vram / 4 & ~(MiB(2) - 1), h;
+    pid_t pid;
+
+    if (pipe(p.to_child) || pipe(p.to_parent))
+        cts_skip(c, "no pipe");
+    cts_start(c);
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        fill_vram(c, &p);
+        _exit(0);
+    }
+    await(p.to_parent[0]);
+    h = cts_alloc(c, "a quarter of the card for KFD", CTS_ANY, 0, c->va, vram, VRAM);
+    cts_map(c, "map it", CTS_ANY, h, 0, CTS_IDS(c->gpu[0].id));
+    cts_alloc(c, "another", CTS_ANY, 0, 0, vram, VRAM);
+    cts_alloc(c, "a third", CTS_ANY, 0, 0, vram, VRAM);
+    cts_alloc(c, "a fourth", CTS_ANY, 0, 0, vram, VRAM);
+    tell(p.to_child[1]);
+    waitpid(pid, NULL, 0);
+}
+
 const struct cts_case cts_process_cases[] = {
     {"process.tree", 0, tree},
     {"process.trees_of_others", 0, trees_of_others},
@@ -400,5 +467,6 @@ const struct cts_case cts_process_cases[] = {
     {"plain.smi", 0, smi_plain},
     {"plain.dmabuf", CTS_EXPORT, dmabuf_plain},
     {"process.criu", 0, criu},
+    {"process.pressure", 0, pressure},
     {0},
 };

@@ -269,6 +269,31 @@ static void share(bool exec)
     close(drm);
 }
 
+/* The folder of this process is there once it has opened /dev/kfd, and tells what it holds. */
+static void test_the_process_is_listed_with_its_queues(void **state)
+{
+    char path[128], text[64];
+    struct stat st;
+    FILE *f;
+    int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d", getpid());
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    strcat(path, "/pasid");
+    f = fopen(path, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof(text), f));
+    assert_true(atoi(text) > 0);
+    fclose(f);
+    snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/0", getpid());
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(stat("/sys/class/kfd/kfd/proc/1", &st), -1);
+    assert_int_equal(errno, ENOENT);
+    close(fd);
+}
+
 static void test_a_forked_child_shares_the_machine(void **state)
 {
     share(false);
@@ -290,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_files_read_by_stream_and_by_folder),
         cmocka_unit_test(test_links_lead_where_sysfs_has_them),
         cmocka_unit_test(test_files_of_the_host_stay_the_hosts),
+        cmocka_unit_test(test_the_process_is_listed_with_its_queues),
         cmocka_unit_test(test_a_forked_child_shares_the_machine),
         cmocka_unit_test(test_a_program_started_from_here_shares_the_machine),
     };

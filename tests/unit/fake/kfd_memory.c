@@ -21,7 +21,8 @@ static void test_alloc_checks_in_the_kernels_order(void **state)
         {1, 1, KFD_MEM_VRAM | 0x08000000u, -EINVAL},
         {1ull << 50, 1, VRAM_RW, -ENOMEM},
         {1ull << 50, 1, KFD_MEM_GTT, -ENOMEM},
-        {UINT64_MAX, 1, VRAM_RW, -ENOMEM},
+        {UINT64_MAX, 1, VRAM_RW, -EINVAL},
+        {UINT64_MAX - 65535, 1, KFD_MEM_GTT, -ENOMEM},
         {8192, 1, KFD_MEM_DOORBELL, 0},
         {4096, 1, KFD_MEM_MMIO_REMAP, 0},
         {1, 1, KFD_MEM_VRAM | 0x00400000u, 0},
@@ -291,7 +292,7 @@ static void test_userptr_is_the_callers_memory(void **state)
     assert_int_equal(rig_request(&r, r.kfd, KFD_CODE_ALLOC_MEMORY_OF_GPU, &a), -EFAULT);
     mprotect(mem, 8192, PROT_READ);
     a.mmap_offset = (uintptr_t)mem;
-    assert_int_equal(rig_request(&r, r.kfd, KFD_CODE_ALLOC_MEMORY_OF_GPU, &a), -EFAULT);
+    assert_int_equal(rig_request(&r, r.kfd, KFD_CODE_ALLOC_MEMORY_OF_GPU, &a), -EPERM);
     munmap(mem, 8192);
     rig_end(&r);
 }
