@@ -104,8 +104,6 @@ static void find_runtime(const struct image *image, const ElfW(Ehdr) * head, str
 
         if (strncmp(name, "libasan.so", 10) == 0)
             snprintf(out->runtime, sizeof(out->runtime), "%s", name);
-        else if (strncmp(name, "libtsan.so", 10) == 0)
-            out->closed = "it is built with ThreadSanitizer";
     }
 }
 

@@ -254,6 +254,7 @@ static void share(bool exec)
     prime.flags = DRM_RDWR;
     assert_int_equal(ioctl(drm, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime), 0);
     snprintf(number, sizeof(number), "%d", prime.fd);
+    fflush(stdout); /* a sanitizer's runtime may write what is left in the child again */
     pid = fork();
     if (pid == 0) {
         if (exec)

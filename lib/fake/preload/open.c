@@ -57,13 +57,21 @@ static int open_tree(const char *path, int flags, mode_t mode)
             return preload_result(-EPERM);
         if ((flags & O_ACCMODE) != O_RDONLY)
             return preload_result(-EACCES);
-        flags &= ~(O_TRUNC | O_CREAT);
+        fd = real->openat64(AT_FDCWD, path, flags & ~(O_TRUNC | O_CREAT));
+        preload_mark(fd, 0);
+        return fd;
     } else if (flags & O_CREAT && !S_ISDIR(st.st_mode)) {
         return preload_result(-EACCES);
     }
     fd = real->openat64(AT_FDCWD, path, flags, mode);
     preload_mark(fd, PRELOAD_FOLDER);
     return fd;
+}
+
+static int open_found(enum preload_where where, const struct preload_place *at, int flags,
+                      mode_t mode)
+{
+    return where == PRELOAD_NODE ? open_node(at->name, flags) : open_tree(at->name, flags, mode);
 }
 
 int preload_openat(int dirfd, const char *path, int flags, mode_t mode)
@@ -80,10 +88,8 @@ int preload_openat(int dirfd, const char *path, int flags, mode_t mode)
         return fd;
     }
     where = preload_find(dirfd, path, &at);
-    if (where == PRELOAD_NODE)
-        return open_node(at.name, flags);
-    if (where == PRELOAD_TREE)
-        return open_tree(at.name, flags, mode);
+    if (where != PRELOAD_HOST)
+        return open_found(where, &at, flags, mode);
     fd = preload_real()->openat64(at.dirfd, at.name, flags, mode);
     preload_mark_opened(fd, dirfd, path, flags);
     return fd;
@@ -174,12 +180,13 @@ static int flags_of(const char *mode)
 static FILE *open_stream(const char *path, const char *mode)
 {
     struct preload_place at;
+    enum preload_where where = preload_find(AT_FDCWD, path, &at);
     FILE *f;
     int fd;
 
-    if (preload_find(AT_FDCWD, path, &at) == PRELOAD_HOST)
+    if (where == PRELOAD_HOST)
         return preload_real()->fopen64(at.name, mode);
-    fd = preload_openat(AT_FDCWD, path, flags_of(mode), 0666);
+    fd = open_found(where, &at, flags_of(mode), 0666);
     if (fd < 0)
         return NULL;
     f = fdopen(fd, mode);
