@@ -138,6 +138,24 @@ void need_devices(int count)
         skip_case("needs %d devices, %s has %d", count, machine.name, machine.devices);
 }
 
+static unsigned scale(void)
+{
+    const char *text = getenv("KFDIRECT_SCALE");
+    unsigned long value = text ? strtoul(text, NULL, 10) : 1;
+
+    return value > 0 && value < 4096 ? (unsigned)value : 1;
+}
+
+uint64_t scaled(uint64_t size)
+{
+    return scale() == 1 ? size : round_up(size / scale(), MIB(2));
+}
+
+unsigned scaled_count(unsigned count)
+{
+    return count / scale() > 2 ? count / scale() : 2;
+}
+
 void need_free(uint64_t bytes)
 {
     if (free_bytes(0) < bytes)

@@ -33,6 +33,14 @@
 #define GIB(n) ((uint64_t)(n) << 30)
 #define TIB(n) ((uint64_t)(n) << 40)
 
+/*
+ * Sizes and numbers of a client, divided by KFDIRECT_SCALE where that is set, so that the same
+ * sequence fits a small card: a size stays at least one huge page and a multiple of it, a number at
+ * least 2.
+ */
+uint64_t scaled(uint64_t size);
+unsigned scaled_count(unsigned count);
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The machine under the program; fake is NULL on a real driver. */

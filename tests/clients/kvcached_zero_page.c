@@ -93,22 +93,23 @@ static void test_pages_go_in_and_out_among_16384_aliases(void **state)
 {
     static struct tensor layers[LAYERS];
     hipMemGenericAllocationHandle_t zero;
+    const unsigned count = scaled_count(LAYERS);
     uint64_t left;
 
     need_vmm();
     left = free_bytes(0);
     zero = zero_page();
-    for (unsigned l = 0; l < LAYERS; l++)
+    for (unsigned l = 0; l < count; l++)
         tensor_make(&layers[l], FIRST_ADDRESS + l * PAGES_PER_LAYER * PAGE_SIZE, zero);
     assert_int_equal(free_bytes(0), left - PAGE_SIZE);
     gpu_stamp(0, layers[0].base, PAGE_SIZE, 0);
-    for (unsigned l = 0; l < LAYERS; l++) {
+    for (unsigned l = 0; l < count; l++) {
         for (unsigned i = l % 5; i < PAGES_PER_LAYER; i += 16) {
             page_give(&layers[l], i);
             gpu_stamp(0, at(layers[l].base, i * PAGE_SIZE), PAGE_SIZE, l * 1000 + i + 1);
         }
     }
-    for (unsigned l = 0; l < LAYERS; l++) {
+    for (unsigned l = 0; l < count; l++) {
         for (unsigned i = 0; i < PAGES_PER_LAYER; i++)
             gpu_expect(0, at(layers[l].base, i * PAGE_SIZE), PAGE_SIZE,
                        layers[l].real[i] ? l * 1000 + i + 1 : 0);
@@ -116,7 +117,7 @@ static void test_pages_go_in_and_out_among_16384_aliases(void **state)
             page_take(&layers[l], i);
         gpu_expect(0, at(layers[l].base, l % 5 * PAGE_SIZE), PAGE_SIZE, 0);
     }
-    for (unsigned l = 0; l < LAYERS; l++)
+    for (unsigned l = 0; l < count; l++)
         tensor_drop(&layers[l]);
     HIP_OK(hipMemRelease(zero));
     assert_int_equal(free_bytes(0), left);

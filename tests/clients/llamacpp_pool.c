@@ -51,7 +51,7 @@ static size_t all_devices(hipMemAccessDesc *access, int self)
 
 static uint64_t step_need(unsigned i)
 {
-    return MIB(3) + KIB(77) * i * i * i + 13;
+    return MIB(3) + scaled(KIB(77) * i * i * i) + 13;
 }
 
 static void grow_all(struct pool *pool, int device, const hipMemAccessDesc *access, size_t count)

@@ -20,7 +20,7 @@ static uint64_t chunk_size(void)
     if (hipMemGetAllocationGranularity(&granule, &prop, hipMemAllocationGranularityRecommended) !=
         hipSuccess)
         (void)hipMemGetAllocationGranularity(&granule, &prop, hipMemAllocationGranularityMinimum);
-    return granule > MIB(64) ? granule : MIB(64);
+    return granule > scaled(MIB(64)) ? granule : scaled(MIB(64));
 }
 
 static uint64_t chunk_seed(int owner, int writer, unsigned chunk)

@@ -8,7 +8,8 @@
 
 #include <unistd.h>
 
-#define HEAP GIB(1)
+#define HEAP scaled(GIB(1))
+#define WORDS MIB(1) /* what a rank writes */
 #define RANKS 4
 
 struct heap {
@@ -82,7 +83,7 @@ static void test_users_buffer_gets_a_second_address(void **state)
 
     need_vmm();
     HIP_OK(heap_make(&heap, 0));
-    HIP_OK(hipMemRetainAllocationHandle(&handle, at(heap.piece.va, MIB(700))));
+    HIP_OK(hipMemRetainAllocationHandle(&handle, at(heap.piece.va, HEAP / 3 * 2)));
     HIP_OK(hipMemAddressReserve(&alias, heap.piece.size, 0, NULL, 0));
     HIP_OK(hipMemMap(alias, heap.piece.size, 0, handle, 0));
     HIP_OK(set_access(alias, heap.piece.size, 0, hipMemAccessFlagsProtReadWrite));
@@ -111,8 +112,8 @@ static int exchange(int rank, const int *fds)
         CHILD_OK(hipMemMap(view[i], HEAP, 0, handles[i], 0));
         CHILD_OK(hipMemSetAccess(view[i], HEAP, both, 2));
         close(fds[i]);
-        CHILD_TRUE(host_matches(view[i], MIB(1), (uint64_t)i));
-        host_stamp(at(view[i], MIB(16) * (rank + 1)), MIB(1), (uint64_t)(100 * rank + i));
+        CHILD_TRUE(host_matches(view[i], WORDS, (uint64_t)i));
+        host_stamp(at(view[i], HEAP / 8 * (rank + 1)), WORDS, (uint64_t)(100 * rank + i));
     }
     for (int i = 0; i < RANKS; i++) {
         CHILD_OK(hipMemUnmap(view[i], HEAP));
@@ -131,7 +132,7 @@ static int rank_main(int socket, int rank)
     CHILD_OK(hipGetDeviceCount(&devices));
     CHILD_NEEDS(all_peers() && cpu_sees_memory(rank % devices));
     CHILD_OK(heap_make(&heap, rank % devices));
-    host_stamp(heap.piece.va, MIB(1), (uint64_t)rank);
+    host_stamp(heap.piece.va, WORDS, (uint64_t)rank);
     CHILD_OK(hipMemExportToShareableHandle(&heap.fd, heap.piece.handle,
                                            hipMemHandleTypePosixFileDescriptor, 0));
     CHILD_TRUE(send_message(socket, "f", 1, &heap.fd, 1) == 0);
@@ -143,7 +144,7 @@ static int rank_main(int socket, int rank)
     CHILD_TRUE(receive_message(socket, &go, 1, NULL, 0) == 0);
     for (int i = 0; i < RANKS; i++)
         CHILD_TRUE(
-            host_matches(at(heap.piece.va, MIB(16) * (i + 1)), MIB(1), (uint64_t)(100 * i + rank)));
+            host_matches(at(heap.piece.va, HEAP / 8 * (i + 1)), WORDS, (uint64_t)(100 * i + rank)));
     CHILD_OK(heap_drop(&heap));
     return 0;
 }

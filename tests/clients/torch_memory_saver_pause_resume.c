@@ -49,31 +49,34 @@ static uint64_t segment_size(unsigned i)
 
 static void test_pause_frees_and_resume_restores_hundreds_of_segments(void **state)
 {
-    need_free(GIB(100));
+    const unsigned count = scaled_count(SEGMENTS);
     static struct segment segments[SEGMENTS];
     uint64_t idle, total = 0;
 
     need_vmm();
-    idle = free_bytes(0);
     memset(segments, 0, sizeof(segments));
-    for (unsigned i = 0; i < SEGMENTS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         segments[i].piece.size = segment_size(i);
         total += segments[i].piece.size;
+    }
+    need_free(total);
+    idle = free_bytes(0);
+    for (unsigned i = 0; i < count; i++) {
         HIP_OK(segment_map(&segments[i]));
         gpu_stamp(0, segments[i].piece.va, segments[i].piece.size, i);
     }
     assert_true(free_bytes(0) <= idle - total);
-    for (unsigned i = 0; i < SEGMENTS; i++)
+    for (unsigned i = 0; i < count; i++)
         segment_unmap(&segments[i]);
     assert_int_equal(free_bytes(0), idle);
-    for (unsigned i = 0; i < SEGMENTS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         void *old = segments[i].piece.va;
 
         HIP_OK(segment_map(&segments[i]));
         assert_ptr_equal(segments[i].piece.va, old);
         gpu_stamp(0, old, segments[i].piece.size, 1000 + i);
     }
-    for (unsigned i = 0; i < SEGMENTS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         gpu_expect(0, segments[i].piece.va, segments[i].piece.size, 1000 + i);
         segment_free(&segments[i]);
     }
@@ -85,11 +88,12 @@ static void test_bytes_saved_in_pinned_memory_come_back(void **state)
 {
     need_cpu_view();
     struct segment segments[20] = {0};
+    const unsigned count = scaled_count(COUNT_OF(segments));
     uint32_t *check = malloc(MIB(20));
 
     need_vmm();
     assert_non_null(check);
-    for (unsigned i = 0; i < COUNT_OF(segments); i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct segment *s = &segments[i];
 
         s->piece.size = i % 2 ? MIB(20) : MIB(2);
@@ -98,14 +102,14 @@ static void test_bytes_saved_in_pinned_memory_come_back(void **state)
             check[w] = (uint32_t)(w * 2654435761u + i);
         HIP_OK(hipMemcpy(s->piece.va, check, s->piece.size, hipMemcpyHostToDevice));
     }
-    for (unsigned i = 0; i < COUNT_OF(segments); i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct segment *s = &segments[i];
 
         HIP_OK(hipHostMalloc(&s->saved, s->piece.size, 0));
         HIP_OK(hipMemcpy(s->saved, s->piece.va, s->piece.size, hipMemcpyDeviceToHost));
         segment_unmap(s);
     }
-    for (unsigned i = 0; i < COUNT_OF(segments); i++) {
+    for (unsigned i = 0; i < count; i++) {
         struct segment *s = &segments[i];
 
         HIP_OK(segment_map(s));
@@ -132,13 +136,13 @@ static void test_segments_of_one_process_live_on_several_devices(void **state)
         uint64_t left = free_bytes(i);
 
         segments[i].device = i;
-        segments[i].piece.size = GIB(1);
+        segments[i].piece.size = scaled(GIB(1));
         HIP_OK(segment_map(&segments[i]));
-        assert_true(free_bytes(i) <= left - GIB(1));
-        gpu_stamp(i, segments[i].piece.va, GIB(1), 77 + i);
+        assert_true(free_bytes(i) <= left - scaled(GIB(1)));
+        gpu_stamp(i, segments[i].piece.va, scaled(GIB(1)), 77 + i);
     }
     for (int i = 0; i < machine.devices; i++) {
-        gpu_expect(i, segments[i].piece.va, GIB(1), 77 + i);
+        gpu_expect(i, segments[i].piece.va, scaled(GIB(1)), 77 + i);
         segment_free(&segments[i]);
     }
     free(segments);
@@ -147,12 +151,12 @@ static void test_segments_of_one_process_live_on_several_devices(void **state)
 /* The client tells shortage from every other error, and torch then frees its caches and retries. */
 static void test_shortage_is_out_of_memory_and_a_retry_after_pause_works(void **state)
 {
-    struct segment big = {.piece.size = 0}, small = {.piece.size = GIB(4)};
+    struct segment big = {.piece.size = 0}, small = {.piece.size = scaled(GIB(4))};
     size_t left = 0, total = 0;
 
     need_vmm();
     HIP_OK(hipMemGetInfo(&left, &total));
-    big.piece.size = left / MIB(2) * MIB(2) - GIB(1);
+    big.piece.size = left / MIB(2) * MIB(2) - scaled(GIB(1));
     HIP_OK(segment_map(&big));
     HIP_IS(hipErrorOutOfMemory, segment_map(&small));
     gpu_stamp(0, big.piece.va, big.piece.size, 5);

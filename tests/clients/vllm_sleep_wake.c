@@ -7,7 +7,7 @@
  */
 #include "common.h"
 
-#define CHUNK MIB(256)
+#define CHUNK scaled(MIB(256))
 #define CHUNKS 64
 
 struct pool {
@@ -73,7 +73,7 @@ static void pool_reserve(struct pool *pool, int device, void *hint)
     uint64_t granule = granularity(device, hipMemAllocationGranularityMinimum);
 
     /* The last chunk is a short one. */
-    pool->size = round_up(CHUNKS * CHUNK - MIB(100) + 1000, granule);
+    pool->size = round_up(CHUNKS * CHUNK - scaled(MIB(100)) + 1000, granule);
     HIP_OK(hipMemAddressReserve(&pool->base, pool->size, granule, hint, 0));
 }
 

@@ -133,13 +133,15 @@ strangers() {
     } > "$rows"
 }
 
-# programs KERNEL GFX CARDS VRAM NAME...: programs of the build next to each other in one guest
+# programs KERNEL GFX CARDS VRAM NAME...: programs of the build next to each other in one guest;
+# NAME=VALUE for their environment
 programs() {
     local where=("$1" "$2" "$3") vram=$4 extra=() names=() p
     chosen "$1" "$2" "$3" || return 0
     shift 4
     for p; do
-        extra+=("$build/$p=t/$(basename "$p")") names+=("$(basename "$p")")
+        names+=("$(basename "$p")")
+        [[ $p == *=* ]] || extra+=("$build/$p=t/$(basename "$p")")
     done
     # shellcheck disable=SC2034 # pack.sh reads it
     EXTRA="${extra[*]}" ground "${where[@]}" cpu --vram "$vram" "$here/guest/programs.sh ${names[*]}"
@@ -151,7 +153,6 @@ ground_demo() {
     EXTRA="$build/tools/kfdirect=t/kfdirect" ground "$1" 9 2 cpu "$here/guest/programs.sh info demo"
 }
 
-clients=tests/clients/client
 for k in 6.12 6.1; do
     for machine in '9 1' '9 2' '8 1' '9 0'; do
         # shellcheck disable=SC2086
@@ -185,7 +186,10 @@ if [ -z "$record" ]; then
     four 6.12
     [ -z "$long" ] || four 6.1
 fi
-[ -n "$record" ] || programs 6.12 9 1 1024 ${clients}_comfy_aimdo_pages ${clients}_cuda_samples_stripes \
-    ${clients}_kvcached_bench ${clients}_pytorch_expandable_segments ${clients}_rccl_alloc_walk_teardown \
-    ${clients}_xla_padded_unmap
+# The clients, with sizes that fit a card of 1 GiB.
+clients=()
+for p in "$build"/tests/clients/client_*; do
+    [ ! -f "$p" ] || [ ! -x "$p" ] || clients+=("${p#"$build"/}")
+done
+[ -n "$record" ] || programs 6.12 9 1 1024 KFDIRECT_SCALE=32 "${clients[@]}"
 finish
