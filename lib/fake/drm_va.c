@@ -45,7 +45,8 @@ static int change(struct fake_vm *vm, struct fake_va *va, const struct kfd_uapi_
     case AMDGPU_VA_OP_MAP:
         return fake_vm_map(va, a->va_address, a->offset_in_bo, a->map_size, flags);
     case AMDGPU_VA_OP_UNMAP:
-        return fake_vm_unmap(va, a->va_address);
+        /* The kernel looks for the page, not for the address. */
+        return fake_vm_unmap(va, a->va_address & ~(FAKE_PAGE - 1));
     case AMDGPU_VA_OP_CLEAR:
         return fake_vm_clear(vm, a->va_address, a->map_size);
     default:

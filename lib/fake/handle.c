@@ -38,7 +38,8 @@ int fake_handle_add(struct fake *fake, struct fake_process *p, struct fake_bo *b
     h->va = va;
     h->flags = flags;
     h->domain = bo == bo->mem->home ? bo->mem->domain : FAKE_DOMAIN_GTT;
-    if (h->domain == FAKE_DOMAIN_GTT &&
+    /* Another card's import stays system memory, whatever the memory was made for. */
+    if (bo == bo->mem->home && h->domain == FAKE_DOMAIN_GTT &&
         fake_machine_bo(&fake->machine, bo->mem->index)->gem_domains & AMDGPU_GEM_DOMAIN_VRAM)
         h->domain = FAKE_DOMAIN_VRAM;
     h->imported = imported;

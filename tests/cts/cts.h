@@ -80,7 +80,7 @@ extern const struct cts_case cts_door_cases[], cts_dispatch_cases[], cts_topolog
     cts_silent_cases[], cts_crash_cases[], cts_foreign_cases[], cts_lib_kfd_cases[],
     cts_lib_vmm_cases[], cts_lib_share_cases[], cts_hip_cases[], cts_hip_more_cases[],
     cts_client_cases[], cts_client_more_cases[], cts_demo_cases[], cts_process_cases[],
-    cts_order_cases[], cts_stranger_cases[], cts_render_cases[];
+    cts_order_cases[], cts_random_cases[], cts_stranger_cases[], cts_render_cases[];
 
 /* Rows. ret is 0 or positive on success, -errno on failure; positive results are written as 0. */
 void cts_row(struct cts *c, const char *step, long want, long ret, const char *fmt, ...)

@@ -29,8 +29,8 @@ static const struct cts_case *const tables[] = {
     cts_silent_cases,   cts_crash_cases,    cts_foreign_cases,  cts_table_cases,
     cts_resident_cases, cts_lib_kfd_cases,  cts_lib_vmm_cases,  cts_lib_share_cases,
     cts_hip_cases,      cts_hip_more_cases, cts_client_cases,   cts_client_more_cases,
-    cts_demo_cases,     cts_process_cases,  cts_order_cases,    cts_stranger_cases,
-    cts_render_cases,
+    cts_demo_cases,     cts_process_cases,  cts_order_cases,    cts_random_cases,
+    cts_stranger_cases, cts_render_cases,
 };
 
 struct options {

@@ -138,6 +138,22 @@ static void test_unmap_takes_the_exact_start_of_this_objects_mapping(void **stat
     rig_end(&s.r);
 }
 
+static void test_unmap_looks_for_the_page_of_its_address(void **state)
+{
+    uint64_t h;
+    uint32_t gem;
+    struct rig r;
+
+    rig_start(&r, "mi300x:1", "6.12", 0);
+    h = rig_must_alloc(&r, 0, 0, MIB, VRAM_RW);
+    gem = rig_gem(&r, h, 0);
+    assert_int_equal(rig_va(&r, r.drm[0], AMDGPU_VA_OP_MAP, gem, VA, 0, MIB, KFD_VA_READ), 0);
+    assert_int_equal(rig_va(&r, r.drm[0], AMDGPU_VA_OP_UNMAP, gem, VA + 4096, 0, MIB, 0), -ENOENT);
+    assert_int_equal(rig_va(&r, r.drm[0], AMDGPU_VA_OP_UNMAP, gem, VA + 4095, 0, MIB, 0), 0);
+    assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    rig_end(&r);
+}
+
 static void test_clear_splits_what_it_cuts(void **state)
 {
     struct fake_usage u;
@@ -300,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_libdrms_code_is_accepted_and_nothing_is_written_back),
         cmocka_unit_test(test_rights_belong_to_the_mapping),
         cmocka_unit_test(test_unmap_takes_the_exact_start_of_this_objects_mapping),
+        cmocka_unit_test(test_unmap_looks_for_the_page_of_its_address),
         cmocka_unit_test(test_clear_splits_what_it_cuts),
         cmocka_unit_test(test_replace_changes_rights_and_memory),
         cmocka_unit_test(test_cutting_a_huge_page_loses_its_rest),
