@@ -130,7 +130,10 @@ KFDIRECT_API int fake_get_usage(struct fake *fake, struct fake_usage *out);
  */
 enum fake_inject_point {
     FAKE_INJECT_BEFORE, /* fails with nothing done */
-    FAKE_INJECT_AFTER,  /* fails with everything done, as when the copy back to the caller fails */
+    /* Fails with everything done, as when the copy back to the caller fails. What such a request
+     * made (a handle, a descriptor) is lost: nobody was told its name, so no library can give it
+     * back, and fake_get_usage counts it until the process or file ends. */
+    FAKE_INJECT_AFTER,
     /* Fails on the way. MAP and UNMAP: after `done` devices, n_success saying so; with done at or
      * above the number of devices, everything is mapped but the wait for the page tables and the
      * flush did not happen. FREE: half-detached, so that repeating it is undefined use. Others:

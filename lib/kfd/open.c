@@ -34,6 +34,10 @@ static int open_kfd(struct kfd *kfd)
     int ret =
         kfd_fd_lift(kfd->sys, kfd->sys->ops->open_path(kfd->sys, KFD_PATH, O_RDWR | O_CLOEXEC));
 
+    if (ret == -ENOENT)
+        return kfd_fail(ret, KFD_PATH ": ENOENT: the amdgpu driver is not loaded, or a container "
+                                      "was not given the device; KFDIRECT_FAKE=mi300x:2 is a "
+                                      "fake machine");
     if (ret < 0)
         return kfd_access_explain(kfd->sys, KFD_PATH, ret);
     kfd->fd = ret;
