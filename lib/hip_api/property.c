@@ -10,6 +10,9 @@
 #define CAPABILITY_REVISION_SHIFT 22
 #define CAPABILITY_REVISION_MASK 0xfu
 
+/* Work-items of one work-group on every GPU that KFD drives. */
+#define MAX_WORKGROUP 1024
+
 static int clamp(uint64_t value)
 {
     return value > INT_MAX ? INT_MAX : (int)value;
@@ -40,9 +43,13 @@ static void fill(const struct hip_state *state, uint32_t device, hipDeviceProp_t
     snprintf(prop->gcnArchName, sizeof(prop->gcnArchName), "%s", info->name);
     prop->totalGlobalMem = state->memory[device];
     prop->sharedMemPerBlock = (size_t)info->lds_size_kb * 1024;
+    prop->sharedMemPerBlockOptin = prop->sharedMemPerBlock;
     prop->sharedMemPerMultiprocessor = prop->sharedMemPerBlock * units;
     prop->maxSharedMemoryPerMultiProcessor = prop->sharedMemPerMultiprocessor;
     prop->warpSize = clamp(info->wave_front_size);
+    prop->maxThreadsPerBlock = MAX_WORKGROUP;
+    for (int i = 0; i < 3; i++)
+        prop->maxThreadsDim[i] = MAX_WORKGROUP;
     prop->maxThreadsPerMultiProcessor = clamp((uint64_t)info->max_waves_per_simd *
                                               info->simd_per_cu * units * info->wave_front_size);
     prop->multiProcessorCount = clamp(multiprocessors(info));
@@ -65,7 +72,8 @@ static void fill(const struct hip_state *state, uint32_t device, hipDeviceProp_t
         clamp(info->capability >> CAPABILITY_REVISION_SHIFT & CAPABILITY_REVISION_MASK);
 }
 
-/* Attributes that are a field of the properties. Those not listed anywhere are refused. */
+/* Attributes that are a field of the properties, a 0 for want of knowledge included, so that both
+ * ways of asking agree. Those not listed anywhere are refused. */
 struct attribute {
     hipDeviceAttribute_t id;
     size_t offset, size;
@@ -78,6 +86,8 @@ struct attribute {
     }
 
 static const struct attribute attributes[] = {
+    FIELD(EccEnabled, ECCEnabled),
+    FIELD(AccessPolicyMaxWindowSize, accessPolicyMaxWindowSize),
     FIELD(AsyncEngineCount, asyncEngineCount),
     FIELD(CanMapHostMemory, canMapHostMemory),
     FIELD(CanUseHostPointerForRegisteredMem, canUseHostPointerForRegisteredMem),
@@ -88,24 +98,76 @@ static const struct attribute attributes[] = {
     FIELD(ConcurrentManagedAccess, concurrentManagedAccess),
     FIELD(CooperativeLaunch, cooperativeLaunch),
     FIELD(CooperativeMultiDeviceLaunch, cooperativeMultiDeviceLaunch),
+    FIELD(DeviceOverlap, deviceOverlap),
     FIELD(DirectManagedMemAccessFromHost, directManagedMemAccessFromHost),
+    FIELD(GlobalL1CacheSupported, globalL1CacheSupported),
+    FIELD(HostNativeAtomicSupported, hostNativeAtomicSupported),
     FIELD(Integrated, integrated),
     FIELD(IsMultiGpuBoard, isMultiGpuBoard),
+    FIELD(KernelExecTimeout, kernelExecTimeoutEnabled),
+    FIELD(L2CacheSize, l2CacheSize),
+    FIELD(LocalL1CacheSupported, localL1CacheSupported),
+    FIELD(LuidDeviceNodeMask, luidDeviceNodeMask),
     FIELD(ComputeCapabilityMajor, major),
     FIELD(ComputeCapabilityMinor, minor),
     FIELD(ManagedMemory, managedMemory),
+    FIELD(MaxBlocksPerMultiProcessor, maxBlocksPerMultiProcessor),
+    FIELD(MaxBlockDimX, maxThreadsDim[0]),
+    FIELD(MaxBlockDimY, maxThreadsDim[1]),
+    FIELD(MaxBlockDimZ, maxThreadsDim[2]),
+    FIELD(MaxGridDimX, maxGridSize[0]),
+    FIELD(MaxGridDimY, maxGridSize[1]),
+    FIELD(MaxGridDimZ, maxGridSize[2]),
+    FIELD(MaxSurface1D, maxSurface1D),
+    FIELD(MaxSurface1DLayered, maxSurface1DLayered[0]),
+    FIELD(MaxSurface2D, maxSurface2D[0]),
+    FIELD(MaxSurface2DLayered, maxSurface2DLayered[0]),
+    FIELD(MaxSurface3D, maxSurface3D[0]),
+    FIELD(MaxSurfaceCubemap, maxSurfaceCubemap),
+    FIELD(MaxSurfaceCubemapLayered, maxSurfaceCubemapLayered[0]),
+    FIELD(MaxTexture1DWidth, maxTexture1D),
+    FIELD(MaxTexture1DLayered, maxTexture1DLayered[0]),
+    FIELD(MaxTexture1DLinear, maxTexture1DLinear),
+    FIELD(MaxTexture1DMipmap, maxTexture1DMipmap),
+    FIELD(MaxTexture2DWidth, maxTexture2D[0]),
+    FIELD(MaxTexture2DHeight, maxTexture2D[1]),
+    FIELD(MaxTexture2DGather, maxTexture2DGather[0]),
+    FIELD(MaxTexture2DLayered, maxTexture2DLayered[0]),
+    FIELD(MaxTexture2DLinear, maxTexture2DLinear[0]),
+    FIELD(MaxTexture2DMipmap, maxTexture2DMipmap[0]),
+    FIELD(MaxTexture3DWidth, maxTexture3D[0]),
+    FIELD(MaxTexture3DHeight, maxTexture3D[1]),
+    FIELD(MaxTexture3DDepth, maxTexture3D[2]),
+    FIELD(MaxTexture3DAlt, maxTexture3DAlt[0]),
+    FIELD(MaxTextureCubemap, maxTextureCubemap),
+    FIELD(MaxTextureCubemapLayered, maxTextureCubemapLayered[0]),
+    FIELD(MaxThreadsDim, maxThreadsDim[0]),
+    FIELD(MaxThreadsPerBlock, maxThreadsPerBlock),
     FIELD(MaxThreadsPerMultiProcessor, maxThreadsPerMultiProcessor),
+    FIELD(MaxPitch, memPitch),
     FIELD(MemoryBusWidth, memoryBusWidth),
     FIELD(MemoryClockRate, memoryClockRate),
+    FIELD(MultiGpuBoardGroupID, multiGpuBoardGroupID),
     FIELD(MultiprocessorCount, multiProcessorCount),
     FIELD(PageableMemoryAccess, pageableMemoryAccess),
     FIELD(PageableMemoryAccessUsesHostPageTables, pageableMemoryAccessUsesHostPageTables),
     FIELD(PciBusId, pciBusID),
     FIELD(PciDeviceId, pciDeviceID),
     FIELD(PciDomainId, pciDomainID),
+    FIELD(PersistingL2CacheMaxSize, persistingL2CacheMaxSize),
+    FIELD(MaxRegistersPerBlock, regsPerBlock),
+    FIELD(MaxRegistersPerMultiprocessor, regsPerMultiprocessor),
+    FIELD(ReservedSharedMemPerBlock, reservedSharedMemPerBlock),
     FIELD(MaxSharedMemoryPerBlock, sharedMemPerBlock),
+    FIELD(SharedMemPerBlockOptin, sharedMemPerBlockOptin),
     FIELD(SharedMemPerMultiprocessor, sharedMemPerMultiprocessor),
+    FIELD(SingleToDoublePrecisionPerfRatio, singleToDoublePrecisionPerfRatio),
     FIELD(StreamPrioritiesSupported, streamPrioritiesSupported),
+    FIELD(SurfaceAlignment, surfaceAlignment),
+    FIELD(TccDriver, tccDriver),
+    FIELD(TextureAlignment, textureAlignment),
+    FIELD(TexturePitchAlignment, texturePitchAlignment),
+    FIELD(TotalConstantMemory, totalConstMem),
     FIELD(TotalGlobalMem, totalGlobalMem),
     FIELD(UnifiedAddressing, unifiedAddressing),
     FIELD(WarpSize, warpSize),
@@ -115,6 +177,7 @@ static const struct attribute attributes[] = {
     FIELD(GPUDirectRDMASupported, gpuDirectRDMASupported),
     FIELD(GPUDirectRDMAFlushWritesOptions, gpuDirectRDMAFlushWritesOptions),
     FIELD(GPUDirectRDMAWritesOrdering, gpuDirectRDMAWritesOrdering),
+    FIELD(ClockInstructionRate, clockInstructionRate),
     FIELD(MaxSharedMemoryPerMultiprocessor, maxSharedMemoryPerMultiProcessor),
     FIELD(CooperativeMultiDeviceUnmatchedFunc, cooperativeMultiDeviceUnmatchedFunc),
     FIELD(CooperativeMultiDeviceUnmatchedGridDim, cooperativeMultiDeviceUnmatchedGridDim),

@@ -87,6 +87,28 @@ static void test_attributes_of_vmm_say_what_works(void **state)
     fixture_close(&f);
 }
 
+/* Both ways of asking say the same, where the kernel tells and where nobody knows. */
+static void test_an_attribute_is_the_field_of_the_properties(void **state)
+{
+    struct fixture f;
+    hipDeviceProp_t prop;
+
+    fixture_open(&f, "mi300x", "6.12");
+    HIP_OK(hipGetDeviceProperties(&prop, 0));
+    assert_int_equal(attribute(hipDeviceAttributeMaxThreadsPerBlock), 1024);
+    assert_int_equal(prop.maxThreadsPerBlock, 1024);
+    assert_int_equal(attribute(hipDeviceAttributeMaxBlockDimX), prop.maxThreadsDim[0]);
+    assert_int_equal(attribute(hipDeviceAttributeMaxBlockDimZ), prop.maxThreadsDim[2]);
+    assert_int_equal(attribute(hipDeviceAttributeSharedMemPerBlockOptin), 65536);
+    assert_int_equal(prop.sharedMemPerBlockOptin, 65536);
+    assert_int_equal(attribute(hipDeviceAttributeL2CacheSize), prop.l2CacheSize);
+    assert_int_equal(attribute(hipDeviceAttributeMaxTexture2DHeight), prop.maxTexture2D[1]);
+    assert_int_equal(attribute(hipDeviceAttributeMaxGridDimY), prop.maxGridSize[1]);
+    assert_int_equal(attribute(hipDeviceAttributeTextureAlignment), prop.textureAlignment);
+    assert_string_equal(prop.gcnArchName, "gfx942");
+    fixture_close(&f);
+}
+
 static void test_bad_arguments_and_unknown_attributes_are_refused(void **state)
 {
     static const int unknown[] = {-1,    100,   64,    86,    9999,  10001,
@@ -133,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_properties_are_the_machines),
         cmocka_unit_test(test_attributes_of_vmm_say_what_works),
+        cmocka_unit_test(test_an_attribute_is_the_field_of_the_properties),
         cmocka_unit_test(test_bad_arguments_and_unknown_attributes_are_refused),
         cmocka_unit_test(test_the_device_that_meets_most_wishes_is_chosen),
     };
