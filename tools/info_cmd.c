@@ -42,9 +42,6 @@ static bool is_able(struct kfd *kfd, struct vmm *vmm, uint32_t bit)
 /* What somebody can do about it; "" if nothing is known. */
 static const char *advice(const char *error)
 {
-    if (strstr(error, "ENOENT") != NULL)
-        return "the amdgpu driver is not loaded, or a container was not given the device; "
-               "--machine mi300x:8 is a machine without any";
     if (strstr(error, "EACCES") != NULL || strstr(error, "EPERM") != NULL)
         return "this user is not in the group of the device, usually \"render\"";
     return "";
@@ -304,6 +301,7 @@ int info_cmd(int argc, char **argv)
                                             {"kernel", required_argument, NULL, 'k'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
+    struct vmm_options vmm_options = {.size = sizeof(vmm_options)};
     const char *name = NULL, *kernel = NULL;
     struct tool_machine machine;
     struct kfd *kfd = NULL;
@@ -339,7 +337,8 @@ int info_cmd(int argc, char **argv)
     } else if (machine.name) {
         printf("fake machine %s\n", machine.name);
     }
-    if (kfd_open(machine.sys, &kfd) || vmm_open(kfd, NULL, &vmm)) {
+    if (vmm_options_from_env(&vmm_options) || kfd_open(machine.sys, &kfd) ||
+        vmm_open(kfd, &vmm_options, &vmm)) {
         status = TOOL_FAILED;
         const char *error = kfd_error_text(), *can_do = advice(error);
 

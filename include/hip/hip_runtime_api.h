@@ -12,6 +12,7 @@
 
 #include <hip/hip_version.h>
 #include <hip/driver_types.h>
+#include <hip/device_types.h>
 
 typedef enum hipError_t {
     hipSuccess = 0,
@@ -100,288 +101,6 @@ typedef enum hipError_t {
     hipErrorTbd = 1055
 } hipError_t;
 
-typedef enum hipDeviceAttribute_t {
-    hipDeviceAttributeCudaCompatibleBegin = 0,
-    hipDeviceAttributeEccEnabled = 0,
-    hipDeviceAttributeAccessPolicyMaxWindowSize = 1,
-    hipDeviceAttributeAsyncEngineCount = 2,
-    hipDeviceAttributeCanMapHostMemory = 3,
-    hipDeviceAttributeCanUseHostPointerForRegisteredMem = 4,
-    hipDeviceAttributeClockRate = 5,
-    hipDeviceAttributeComputeMode = 6,
-    hipDeviceAttributeComputePreemptionSupported = 7,
-    hipDeviceAttributeConcurrentKernels = 8,
-    hipDeviceAttributeConcurrentManagedAccess = 9,
-    hipDeviceAttributeCooperativeLaunch = 10,
-    hipDeviceAttributeCooperativeMultiDeviceLaunch = 11,
-    hipDeviceAttributeDeviceOverlap = 12,
-    hipDeviceAttributeDirectManagedMemAccessFromHost = 13,
-    hipDeviceAttributeGlobalL1CacheSupported = 14,
-    hipDeviceAttributeHostNativeAtomicSupported = 15,
-    hipDeviceAttributeIntegrated = 16,
-    hipDeviceAttributeIsMultiGpuBoard = 17,
-    hipDeviceAttributeKernelExecTimeout = 18,
-    hipDeviceAttributeL2CacheSize = 19,
-    hipDeviceAttributeLocalL1CacheSupported = 20,
-    hipDeviceAttributeLuid = 21,
-    hipDeviceAttributeLuidDeviceNodeMask = 22,
-    hipDeviceAttributeComputeCapabilityMajor = 23,
-    hipDeviceAttributeManagedMemory = 24,
-    hipDeviceAttributeMaxBlocksPerMultiProcessor = 25,
-    hipDeviceAttributeMaxBlockDimX = 26,
-    hipDeviceAttributeMaxBlockDimY = 27,
-    hipDeviceAttributeMaxBlockDimZ = 28,
-    hipDeviceAttributeMaxGridDimX = 29,
-    hipDeviceAttributeMaxGridDimY = 30,
-    hipDeviceAttributeMaxGridDimZ = 31,
-    hipDeviceAttributeMaxSurface1D = 32,
-    hipDeviceAttributeMaxSurface1DLayered = 33,
-    hipDeviceAttributeMaxSurface2D = 34,
-    hipDeviceAttributeMaxSurface2DLayered = 35,
-    hipDeviceAttributeMaxSurface3D = 36,
-    hipDeviceAttributeMaxSurfaceCubemap = 37,
-    hipDeviceAttributeMaxSurfaceCubemapLayered = 38,
-    hipDeviceAttributeMaxTexture1DWidth = 39,
-    hipDeviceAttributeMaxTexture1DLayered = 40,
-    hipDeviceAttributeMaxTexture1DLinear = 41,
-    hipDeviceAttributeMaxTexture1DMipmap = 42,
-    hipDeviceAttributeMaxTexture2DWidth = 43,
-    hipDeviceAttributeMaxTexture2DHeight = 44,
-    hipDeviceAttributeMaxTexture2DGather = 45,
-    hipDeviceAttributeMaxTexture2DLayered = 46,
-    hipDeviceAttributeMaxTexture2DLinear = 47,
-    hipDeviceAttributeMaxTexture2DMipmap = 48,
-    hipDeviceAttributeMaxTexture3DWidth = 49,
-    hipDeviceAttributeMaxTexture3DHeight = 50,
-    hipDeviceAttributeMaxTexture3DDepth = 51,
-    hipDeviceAttributeMaxTexture3DAlt = 52,
-    hipDeviceAttributeMaxTextureCubemap = 53,
-    hipDeviceAttributeMaxTextureCubemapLayered = 54,
-    hipDeviceAttributeMaxThreadsDim = 55,
-    hipDeviceAttributeMaxThreadsPerBlock = 56,
-    hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
-    hipDeviceAttributeMaxPitch = 58,
-    hipDeviceAttributeMemoryBusWidth = 59,
-    hipDeviceAttributeMemoryClockRate = 60,
-    hipDeviceAttributeComputeCapabilityMinor = 61,
-    hipDeviceAttributeMultiGpuBoardGroupID = 62,
-    hipDeviceAttributeMultiprocessorCount = 63,
-    hipDeviceAttributeUnused1 = 64,
-    hipDeviceAttributePageableMemoryAccess = 65,
-    hipDeviceAttributePageableMemoryAccessUsesHostPageTables = 66,
-    hipDeviceAttributePciBusId = 67,
-    hipDeviceAttributePciDeviceId = 68,
-    hipDeviceAttributePciDomainId = 69,
-    hipDeviceAttributePciDomainID = 69,
-    hipDeviceAttributePersistingL2CacheMaxSize = 70,
-    hipDeviceAttributeMaxRegistersPerBlock = 71,
-    hipDeviceAttributeMaxRegistersPerMultiprocessor = 72,
-    hipDeviceAttributeReservedSharedMemPerBlock = 73,
-    hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
-    hipDeviceAttributeSharedMemPerBlockOptin = 75,
-    hipDeviceAttributeSharedMemPerMultiprocessor = 76,
-    hipDeviceAttributeSingleToDoublePrecisionPerfRatio = 77,
-    hipDeviceAttributeStreamPrioritiesSupported = 78,
-    hipDeviceAttributeSurfaceAlignment = 79,
-    hipDeviceAttributeTccDriver = 80,
-    hipDeviceAttributeTextureAlignment = 81,
-    hipDeviceAttributeTexturePitchAlignment = 82,
-    hipDeviceAttributeTotalConstantMemory = 83,
-    hipDeviceAttributeTotalGlobalMem = 84,
-    hipDeviceAttributeUnifiedAddressing = 85,
-    hipDeviceAttributeUnused2 = 86,
-    hipDeviceAttributeWarpSize = 87,
-    hipDeviceAttributeMemoryPoolsSupported = 88,
-    hipDeviceAttributeVirtualMemoryManagementSupported = 89,
-    hipDeviceAttributeHostRegisterSupported = 90,
-    hipDeviceAttributeMemoryPoolSupportedHandleTypes = 91,
-    hipDeviceAttributeHostNumaId = 92,
-    hipDeviceAttributeDmaBufSupported = 93,
-    hipDeviceAttributeGPUDirectRDMAWithHipVMMSupported = 94,
-    hipDeviceAttributeHandleTypeFabricSupported = 95,
-    hipDeviceAttributeHostAllocDmaBufSupported = 96,
-    hipDeviceAttributeGPUDirectRDMASupported = 97,
-    hipDeviceAttributeGPUDirectRDMAFlushWritesOptions = 98,
-    hipDeviceAttributeGPUDirectRDMAWritesOrdering = 99,
-    hipDeviceAttributeCudaCompatibleEnd = 9999,
-    hipDeviceAttributeAmdSpecificBegin = 10000,
-    hipDeviceAttributeClockInstructionRate = 10000,
-    hipDeviceAttributeUnused3 = 10001,
-    hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002,
-    hipDeviceAttributeUnused4 = 10003,
-    hipDeviceAttributeUnused5 = 10004,
-    hipDeviceAttributeHdpMemFlushCntl = 10005,
-    hipDeviceAttributeHdpRegFlushCntl = 10006,
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedFunc = 10007,
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedGridDim = 10008,
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedBlockDim = 10009,
-    hipDeviceAttributeCooperativeMultiDeviceUnmatchedSharedMem = 10010,
-    hipDeviceAttributeIsLargeBar = 10011,
-    hipDeviceAttributeAsicRevision = 10012,
-    hipDeviceAttributeCanUseStreamWaitValue = 10013,
-    hipDeviceAttributeImageSupport = 10014,
-    hipDeviceAttributePhysicalMultiProcessorCount = 10015,
-    hipDeviceAttributeFineGrainSupport = 10016,
-    hipDeviceAttributeWallClockRate = 10017,
-    hipDeviceAttributeNumberOfXccs = 10018,
-    hipDeviceAttributeMaxAvailableVgprsPerThread = 10019,
-    hipDeviceAttributePciChipId = 10020,
-    hipDeviceAttributeExpertSchedMode = 10021,
-    hipDeviceAttributeMaxDynDataPrefetchRegions = 10022,
-    hipDeviceAttributeAmdSpecificEnd = 19999,
-    hipDeviceAttributeVendorSpecificBegin = 20000
-} hipDeviceAttribute_t;
-
-typedef struct hipUUID_t {
-    char bytes[16];
-} hipUUID;
-
-typedef struct {
-    unsigned hasGlobalInt32Atomics : 1;
-    unsigned hasGlobalFloatAtomicExch : 1;
-    unsigned hasSharedInt32Atomics : 1;
-    unsigned hasSharedFloatAtomicExch : 1;
-    unsigned hasFloatAtomicAdd : 1;
-    unsigned hasGlobalInt64Atomics : 1;
-    unsigned hasSharedInt64Atomics : 1;
-    unsigned hasDoubles : 1;
-    unsigned hasWarpVote : 1;
-    unsigned hasWarpBallot : 1;
-    unsigned hasWarpShuffle : 1;
-    unsigned hasFunnelShift : 1;
-    unsigned hasThreadFenceSystem : 1;
-    unsigned hasSyncThreadsExt : 1;
-    unsigned hasSurfaceFuncs : 1;
-    unsigned has3dGrid : 1;
-    unsigned hasDynamicParallelism : 1;
-} hipDeviceArch_t;
-
-/* What the kernel does not tell and no call here needs stays 0: limits of kernels, textures and
- * surfaces above all. */
-typedef struct hipDeviceProp_t {
-    char name[256];
-    hipUUID uuid;
-    char luid[8];
-    unsigned int luidDeviceNodeMask;
-    size_t totalGlobalMem;
-    size_t sharedMemPerBlock;
-    int regsPerBlock;
-    int warpSize;
-    size_t memPitch;
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
-    int clockRate; /* kHz */
-    size_t totalConstMem;
-    int major, minor;
-    size_t textureAlignment;
-    size_t texturePitchAlignment;
-    int deviceOverlap;
-    int multiProcessorCount;
-    int kernelExecTimeoutEnabled;
-    int integrated;
-    int canMapHostMemory;
-    int computeMode;
-    int maxTexture1D;
-    int maxTexture1DMipmap;
-    int maxTexture1DLinear;
-    int maxTexture2D[2];
-    int maxTexture2DMipmap[2];
-    int maxTexture2DLinear[3];
-    int maxTexture2DGather[2];
-    int maxTexture3D[3];
-    int maxTexture3DAlt[3];
-    int maxTextureCubemap;
-    int maxTexture1DLayered[2];
-    int maxTexture2DLayered[3];
-    int maxTextureCubemapLayered[2];
-    int maxSurface1D;
-    int maxSurface2D[2];
-    int maxSurface3D[3];
-    int maxSurface1DLayered[2];
-    int maxSurface2DLayered[3];
-    int maxSurfaceCubemap;
-    int maxSurfaceCubemapLayered[2];
-    size_t surfaceAlignment;
-    int concurrentKernels;
-    int ECCEnabled;
-    int pciBusID;
-    int pciDeviceID;
-    int pciDomainID;
-    int tccDriver;
-    int asyncEngineCount;
-    int unifiedAddressing;
-    int memoryClockRate; /* kHz */
-    int memoryBusWidth;  /* bits */
-    int l2CacheSize;
-    int persistingL2CacheMaxSize;
-    int maxThreadsPerMultiProcessor;
-    int streamPrioritiesSupported;
-    int globalL1CacheSupported;
-    int localL1CacheSupported;
-    size_t sharedMemPerMultiprocessor;
-    int regsPerMultiprocessor;
-    int managedMemory;
-    int isMultiGpuBoard;
-    int multiGpuBoardGroupID;
-    int hostNativeAtomicSupported;
-    int singleToDoublePrecisionPerfRatio;
-    int pageableMemoryAccess;
-    int concurrentManagedAccess;
-    int computePreemptionSupported;
-    int canUseHostPointerForRegisteredMem;
-    int cooperativeLaunch;
-    int cooperativeMultiDeviceLaunch;
-    size_t sharedMemPerBlockOptin;
-    int pageableMemoryAccessUsesHostPageTables;
-    int directManagedMemAccessFromHost;
-    int maxBlocksPerMultiProcessor;
-    int accessPolicyMaxWindowSize;
-    size_t reservedSharedMemPerBlock;
-    int hostRegisterSupported;
-    int sparseHipArraySupported;
-    int hostRegisterReadOnlySupported;
-    int timelineSemaphoreInteropSupported;
-    int memoryPoolsSupported;
-    int gpuDirectRDMASupported;
-    unsigned int gpuDirectRDMAFlushWritesOptions;
-    int gpuDirectRDMAWritesOrdering;
-    unsigned int memoryPoolSupportedHandleTypes;
-    int deferredMappingHipArraySupported;
-    int ipcEventSupported;
-    int clusterLaunch;
-    int unifiedFunctionPointers;
-    int reserved[63];
-    int hipReserved[32];
-    char gcnArchName[256];
-    size_t maxSharedMemoryPerMultiProcessor;
-    int clockInstructionRate; /* kHz */
-    hipDeviceArch_t arch;
-    unsigned int *hdpMemFlushCntl;
-    unsigned int *hdpRegFlushCntl;
-    int cooperativeMultiDeviceUnmatchedFunc;
-    int cooperativeMultiDeviceUnmatchedGridDim;
-    int cooperativeMultiDeviceUnmatchedBlockDim;
-    int cooperativeMultiDeviceUnmatchedSharedMem;
-    int isLargeBar;
-    int asicRevision;
-} hipDeviceProp_t;
-typedef hipDeviceProp_t hipDeviceProp_tR0600;
-
-enum hipComputeMode {
-    hipComputeModeDefault = 0,
-    hipComputeModeExclusive = 1,
-    hipComputeModeProhibited = 2,
-    hipComputeModeExclusiveProcess = 3
-};
-
-typedef enum hipDeviceP2PAttr {
-    hipDevP2PAttrPerformanceRank = 0,
-    hipDevP2PAttrAccessSupported = 1,
-    hipDevP2PAttrNativeAtomicSupported = 2,
-    hipDevP2PAttrHipArrayAccessSupported = 3
-} hipDeviceP2PAttr;
-
 typedef enum hipStreamCaptureMode {
     hipStreamCaptureModeGlobal = 0,
     hipStreamCaptureModeThreadLocal = 1,
@@ -468,6 +187,14 @@ extern "C" {
 /*
  * Start and errors. The library starts on the first call that needs a device, whatever thread
  * makes it. Only failures set a thread's last error; hipGetLastError reads and clears it.
+ *
+ * Every call that needs a device, those of all sections below included, is also
+ *   hipErrorNoDevice        no driver, no right to use it, or no usable GPU; the text says which
+ *   hipErrorNotInitialized  KFDIRECT_ENGINE or KFDIRECT_MIN_GRANULARITY makes no sense
+ *   hipErrorNotSupported    KFDIRECT_ENGINE names an engine that this kernel lacks
+ *   hipErrorOperatingSystem descriptors ran out, or the driver failed in a way of its own
+ * and gives hipErrorInvalidValue for a NULL where a pointer is needed, hipErrorInvalidDevice for a
+ * device index that does not exist, unless it says otherwise. A call that fails changes nothing.
  */
 hipError_t hipInit(unsigned int flags);
 hipError_t hipDriverGetVersion(int *version);
@@ -483,7 +210,10 @@ hipError_t hipExtGetLastError(void);
 hipError_t hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags,
                              hipDriverProcAddressQueryResult *status HIPX_DEFAULT(NULL));
 
-/* Devices. */
+/* Devices. hipDeviceGetAttribute gives what hipGetDeviceProperties has in the field of that
+ * meaning, 0 where it is not known (device_types.h); an attribute without a field that the kernel
+ * does not tell is hipErrorInvalidValue. The devices of the peer calls must differ;
+ * hipErrorPeerAccessUnsupported, ...AlreadyEnabled and ...NotEnabled are as in HIP. */
 hipError_t hipGetDeviceCount(int *count);
 hipError_t hipSetDevice(int device);
 hipError_t hipGetDevice(int *device);
@@ -525,42 +255,108 @@ hipError_t hipDevicePrimaryCtxRelease(hipDevice_t device);
 hipError_t hipDevicePrimaryCtxGetState(hipDevice_t device, unsigned int *flags, int *active);
 
 /*
- * Virtual memory management. Sizes and addresses are multiples of the minimum granularity. All
- * flags parameters are 0.
+ * Virtual memory management. Sizes, offsets and addresses are multiples of 4096 bytes (of the
+ * host's page where that is larger), flags parameters are 0: all else is hipErrorInvalidValue. So
+ * is a handle that is stale, foreign or made up. Where the kernel offers no way to map,
+ * every call but hipMemMapArrayAsync is hipErrorNotSupported.
+ */
+/*
+ * Reserves addresses. alignment: 0 or a power of two; addr: a wish, NULL for none.
+ *   hipErrorInvalidValue  size is 0, alignment is no power of two
+ *   hipErrorOutOfMemory   no such range of addresses is left
  */
 hipError_t hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void *addr,
                                 unsigned long long flags);
+/* hipErrorInvalidValue: not the exact base and size of a reservation, or something is mapped. */
 hipError_t hipMemAddressFree(void *ptr, size_t size);
+/*
+ * Allocates memory of prop->location, zeroed, with one reference, the caller's.
+ *   hipErrorInvalidValue   size is 0; prop->type is not Pinned or Uncached (Managed neither); a
+ *                          location type or NUMA node that does not exist
+ *   hipErrorInvalidDevice  prop->location is a device that does not exist
+ *   hipErrorNotSupported   requestedHandleTypes is neither None nor PosixFileDescriptor; Uncached
+ *                          memory on engine gem
+ *   hipErrorOutOfMemory    the memory of that location is exhausted
+ */
 hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size,
                         const hipMemAllocationProp *prop, unsigned long long flags);
+/* Drops a reference; mappings keep the memory. hipErrorInvalidValue: no reference is left. */
 hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle);
-/* offset and size may name any part of the allocation where the kernel allows it; AMD's library
- * takes offset 0 only. */
+/*
+ * Maps, with no access for anybody. offset and size may name any part of the allocation where the
+ * kernel allows it; AMD's library takes offset 0 only.
+ *   hipErrorInvalidValue  the range is not inside one reservation, overlaps a mapping, or goes
+ *                         beyond the allocation
+ *   hipErrorNotSupported  a part of the allocation on a kernel that maps whole ones only
+ *   hipErrorOutOfMemory   no host memory for the record
+ */
 hipError_t hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle,
                      unsigned long long flags);
+/* Removes whole mappings, holes between them are skipped. hipErrorInvalidValue: a mapping would be
+ * cut, or there is none in the range. */
 hipError_t hipMemUnmap(void *ptr, size_t size);
+/*
+ * Sets rights on a run of whole mappings, all or nothing; devices not named keep theirs.
+ *   hipErrorInvalidValue  count or size is 0; a hole or a part of a mapping; flags not 0, 1 or 3; a
+ *                         device (not hipErrorInvalidDevice here), location type or NUMA node that
+ *                         does not exist; a device that cannot reach the memory
+ *   hipErrorNotSupported  rights that the kernel cannot express; the host, for memory that the CPU
+ *                         cannot see
+ *   hipErrorOutOfMemory   page tables, or memory of a kernel that allocates only now
+ */
 hipError_t hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count);
+/* hipErrorInvalidValue: nothing is mapped at ptr, or a location that does not exist. */
 hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *location, void *ptr);
+/* hipErrorInvalidValue: an option that is none, or a type or location (a device too) that
+ * hipMemCreate would refuse. */
 hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
                                           hipMemAllocationGranularity_flags option);
+/* Of an import the location is the kernel's word. hipErrorInvalidValue: a bad handle. */
 hipError_t hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
                                                    hipMemGenericAllocationHandle_t handle);
+/* Adds a reference, the caller's. hipErrorInvalidValue: no hipMemMap mapping at addr. */
 hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *addr);
-/* Writes an int, the caller's to close. */
+/*
+ * Writes an int, a descriptor, the caller's to close.
+ *   hipErrorInvalidValue  type is not PosixFileDescriptor, or not among the requestedHandleTypes
+ *                         that the handle was made with; the handle is an import
+ */
 hipError_t hipMemExportToShareableHandle(void *shareableHandle,
                                          hipMemGenericAllocationHandle_t handle,
                                          hipMemAllocationHandleType type, unsigned long long flags);
-/* osHandle is the descriptor itself cast to a pointer, or the address of an int that holds it; it
- * stays the caller's. */
+/*
+ * osHandle is the descriptor itself cast to a pointer, or the address of an int that holds it; it
+ * stays the caller's. (Descriptor 0 cast is NULL: give its address.)
+ *   hipErrorInvalidValue     no open descriptor, no memory of the GPU driver or of a GPU that is
+ * not open here, an address that cannot be read, a type that is none hipErrorNotSupported     type
+ * is Win32, Win32Kmt or Fabric hipErrorOperatingSystem  an address, on a system that does not let
+ * it be read safely hipErrorOutOfMemory      no memory for the import
+ */
 hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *osHandle,
                                            hipMemAllocationHandleType type);
-/* Not supported. */
-hipError_t hipMemMapArrayAsync(hipArrayMapInfo *mapInfoList, unsigned int count,
-                               hipStream_t stream);
+/*
+ * Writes an int, a dma-buf descriptor of the allocation that begins at ptr, the caller's to close.
+ *   hipErrorInvalidValue  not mapped, an import, a size of 0, a type that is none, unknown flags
+ *   hipErrorNotSupported  ptr is inside its allocation, the range spans several, or flags is
+ *                         MappingTypePcie
+ */
 hipError_t hipMemGetHandleForAddressRange(void *handle, hipDeviceptr_t ptr, size_t size,
                                           hipMemRangeHandleType type, unsigned long long flags);
+/* Always hipErrorNotSupported (hipErrorInvalidValue for an empty list): no sparse arrays here. */
+hipError_t hipMemMapArrayAsync(hipArrayMapInfo *mapInfoList, unsigned int count,
+                               hipStream_t stream);
 
-/* One-step memory. */
+/*
+ * One-step memory, of the calling thread's device, which every device that reaches it may use.
+ *   hipErrorInvalidValue        flags that are none or exclude each other; for the ways back,
+ *                               anything but the very address that was given (NULL is fine, but
+ *                               for hipFreeAsync)
+ *   hipErrorOutOfMemory         memory or addresses are exhausted
+ *   hipErrorInvalidHandle       a stream that does not live
+ *   hipErrorNotSupported        hipMallocSignalMemory, hipDeviceMallocContiguous
+ * Size 0 succeeds with NULL. The device and the host calls free each other's memory; VMM addresses
+ * are refused. Either output of hipMemGetInfo may be NULL.
+ */
 hipError_t hipMemGetInfo(size_t *available, size_t *total);
 hipError_t hipMalloc(void **ptr, size_t size);
 hipError_t hipExtMallocWithFlags(void **ptr, size_t size, unsigned int flags);
@@ -575,12 +371,23 @@ hipError_t hipHostFree(void *ptr);
 hipError_t hipFreeHost(void *ptr);
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned int flags);
 hipError_t hipHostGetFlags(unsigned int *flags, void *host);
-/* Not supported: pageable memory cannot be given to a GPU here. */
+/*
+ * Gives the program's own memory, whole pages, to every device at its own address. The pages stay
+ * mapped and writable until hipHostUnregister, which takes the very address.
+ *   hipErrorInvalidValue                 size 0, no memory that may be written, HIP's memory, flags
+ *   hipErrorHostMemoryAlreadyRegistered  a page of it is
+ *   hipErrorHostMemoryNotRegistered      hipHostUnregister of anything else
+ *   hipErrorNotSupported                 IoMemory, ReadOnly, or an address that a device cannot
+ * reach hipErrorOutOfMemory                  the driver's limit of pinned memory
+ */
 hipError_t hipHostRegister(void *ptr, size_t size, unsigned int flags);
 hipError_t hipHostUnregister(void *ptr);
+/* Always hipErrorNotSupported. */
 hipError_t hipMallocManaged(void **ptr, size_t size, unsigned int flags HIPX_DEFAULT(1));
 
-/* Pointers. Every output of hipMemGetAddressRange may be NULL. */
+/* Pointers. Every output of hipMemGetAddressRange may be NULL. An address that is not the
+ * library's is hipErrorInvalidValue, for hipMemGetAddressRange hipErrorNotFound; for
+ * hipPointerGetAttributes it is success and hipMemoryTypeUnregistered. */
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *ptr);
 hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr);
 hipError_t hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *attributes,
@@ -588,7 +395,14 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *
 hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr);
 hipError_t hipMemPtrGetInfo(void *ptr, size_t *size);
 
-/* Copies and fills by the CPU; memory it cannot see is hipErrorNotSupported. */
+/*
+ * Copies and fills by the CPU.
+ *   hipErrorNotSupported             memory that the CPU cannot see
+ *   hipErrorInvalidValue             not all mapped, no right to it, a dst that is not a multiple
+ * of the value's size, or memory that is not what kind says hipErrorInvalidMemcpyDirection   a kind
+ * that is none hipErrorInvalidHandle            a stream that does not live
+ *   hipErrorStreamCaptureUnsupported a stream that captures
+ */
 hipError_t hipMemcpy(void *dst, const void *src, size_t size, hipMemcpyKind kind);
 hipError_t hipMemcpyAsync(void *dst, const void *src, size_t size, hipMemcpyKind kind,
                           hipStream_t stream HIPX_DEFAULT(0));
@@ -656,6 +470,18 @@ hipError_t hipIpcCloseMemHandle(void *ptr);
  * device, or what the kernel refused; "" before the first. Valid until the next failure.
  */
 const char *hipxGetLastErrorText(void);
+
+/*
+ * Ends everything that HIP holds in this process: frees all memory, mappings, reservations, handles
+ * and registrations, ends streams, events and graphs, and closes the driver's files. Every address,
+ * handle and context given out before is dead. All threads are on device 0 again with no context
+ * pushed; the calling one has no last error. The next call starts afresh on the system that
+ * kfd_sys_set_default() chose by then, so a test can give each case a machine of its own.
+ * It is always hipSuccess, also where nothing had started; what the kernel refuses to free goes
+ * with the process. No other thread may be inside a HIP call meanwhile, nor use memory of HIP's:
+ * that is not checked.
+ */
+hipError_t hipxReset(void);
 
 #pragma GCC visibility pop
 

@@ -110,10 +110,12 @@ struct kfd_sys {
 KFDIRECT_API struct kfd_sys *kfd_sys_linux(void);
 
 /*
- * Sets the system that kfd_open(NULL, ...) and the HIP calls use from now on; NULL restores the
- * built-in choice: the fake kernel named by the environment variable KFDIRECT_FAKE if that is set
- * (loaded from libkfdirect-fake.so at first use, announced by one line on stderr), else Linux.
- * Ownership stays with the caller, who keeps it alive while anything opened on it lives.
+ * Sets the system that kfd_open(NULL, ...) uses from now on; NULL restores the built-in choice: the
+ * fake kernel named by the environment variable KFDIRECT_FAKE if that is set (loaded from
+ * libkfdirect-fake.so at first use, announced by one line on stderr), else Linux. Ownership stays
+ * with the caller, who keeps it alive while anything opened on it lives. HIP opens once, at its
+ * first call that needs a device, and then keeps that system whatever is set here: hipxReset() lets
+ * go of it (before the system is destroyed) and makes the next call choose anew.
  */
 KFDIRECT_API void kfd_sys_set_default(struct kfd_sys *sys);
 

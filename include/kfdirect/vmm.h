@@ -68,6 +68,14 @@ struct vmm_options {
 };
 
 /*
+ * Fills options from the environment, as the HIP calls and `kfdirect info` do: the engine from
+ * KFDIRECT_ENGINE (drm, kfd, gem), the granularity from KFDIRECT_MIN_GRANULARITY (bytes, or with K,
+ * M or G behind; a power of two from 4096 on). What is not set or empty is as in {0}. -EINVAL: a
+ * NULL, options whose size is not set, a value that makes no sense; options is unchanged.
+ */
+KFDIRECT_API int vmm_options_from_env(struct vmm_options *options);
+
+/*
  * Starts a VMM on an open kfd, which must outlive it. options may be NULL. An engine that the
  * kernel lacks is -EOPNOTSUPP; -EINVAL: a NULL, options of another size, a granularity that is no
  * power of two. With no device it succeeds and its engine is VMM_ENGINE_NONE.

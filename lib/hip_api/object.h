@@ -45,7 +45,7 @@ hipError_t hip_object_delete(enum hip_kind kind, uintptr_t handle);
 void hip_object_delete_of(int device);
 
 /* Start again without any object, so that handles given out before are dead: forget in a forked
- * child, whatever the parent's threads were doing; clear in a test with no other call under way. */
+ * child, whatever the parent's threads were doing; clear with no other call under way. */
 void hip_object_forget(void);
 void hip_object_clear(void);
 

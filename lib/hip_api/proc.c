@@ -134,7 +134,8 @@
     X(hipStreamSynchronize)                    \
     X(hipStreamWaitEvent)                      \
     X(hipThreadExchangeStreamCaptureMode)      \
-    X(hipxGetLastErrorText)
+    X(hipxGetLastErrorText)                    \
+    X(hipxReset)
 
 /* All names in one piece, so that only the functions need work at load time. */
 struct names {

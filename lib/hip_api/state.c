@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "hip_api/object.h"
 #include "hip_api/thread.h"
@@ -33,54 +32,6 @@ static void forget_parent(void)
 static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, forget_parent);
-}
-
-static hipError_t engine_from_environment(enum vmm_engine *engine)
-{
-    const char *name = getenv("KFDIRECT_ENGINE");
-
-    *engine = VMM_ENGINE_AUTO;
-    if (!name || !*name)
-        return hipSuccess;
-    for (int e = VMM_ENGINE_DRM; e <= VMM_ENGINE_GEM; e++) {
-        if (strcmp(name, vmm_engine_name((enum vmm_engine)e)) == 0) {
-            *engine = (enum vmm_engine)e;
-            return hipSuccess;
-        }
-    }
-    return hip_fail(hipErrorNotInitialized,
-                    "the environment variable KFDIRECT_ENGINE is \"%s\", not drm, kfd or gem",
-                    name);
-}
-
-/* Bytes, with K, M or G behind the number. 0 when it is not set. */
-static hipError_t granularity_from_environment(uint64_t *bytes)
-{
-    static const char units[] = "KMG";
-    const char *text = getenv("KFDIRECT_MIN_GRANULARITY");
-    const char *unit;
-    char *end;
-    unsigned shift = 0;
-
-    *bytes = 0;
-    if (!text || !*text)
-        return hipSuccess;
-    errno = 0;
-    *bytes = strtoull(text, &end, 0);
-    unit = *end ? strchr(units, *end) : NULL;
-    if (unit) {
-        shift = 10 * (unsigned)(unit - units + 1);
-        end++;
-    }
-    if (errno || *end || end == text || *text == '-' || *bytes > UINT64_MAX >> shift)
-        *bytes = 0;
-    *bytes <<= shift;
-    if (*bytes < KFD_PAGE_SIZE || (*bytes & (*bytes - 1)) != 0)
-        return hip_fail(hipErrorNotInitialized,
-                        "the environment variable KFDIRECT_MIN_GRANULARITY is \"%s\", not a power "
-                        "of two from %u on",
-                        text, KFD_PAGE_SIZE);
-    return hipSuccess;
 }
 
 /* What a failed kfd_open means: running out of descriptors is no statement about GPUs. */
@@ -123,13 +74,11 @@ static void learn_memory(struct hip_state *state)
 static hipError_t open_state(struct hip_state *state)
 {
     struct vmm_options options = {.size = sizeof(options)};
-    hipError_t code = engine_from_environment(&options.engine);
+    hipError_t code;
     int err;
 
-    if (code == hipSuccess)
-        code = granularity_from_environment(&options.min_granularity);
-    if (code != hipSuccess)
-        return code;
+    if (vmm_options_from_env(&options) != 0)
+        return hipErrorNotInitialized;
     err = kfd_open(NULL, &state->kfd);
     if (err)
         return from_open(err);
@@ -151,6 +100,14 @@ close_kfd:
     return code;
 }
 
+static void close_inherited(void)
+{
+    if (inherited && inherited->kfd) {
+        kfd_close(inherited->kfd);
+        inherited->kfd = NULL;
+    }
+}
+
 static hipError_t start(struct hip_state **out)
 {
     struct hip_state *state = calloc(1, sizeof(*state));
@@ -158,10 +115,7 @@ static hipError_t start(struct hip_state **out)
 
     if (!state)
         return hip_fail(hipErrorOutOfMemory, "no memory to start");
-    if (inherited && inherited->kfd) {
-        kfd_close(inherited->kfd);
-        inherited->kfd = NULL;
-    }
+    close_inherited();
     code = open_state(state);
     if (code != hipSuccess) {
         free(state);
@@ -205,17 +159,24 @@ hipError_t hip_start_vmm(struct hip_state **out)
     return code;
 }
 
-void hip_reset(void)
+hipError_t hipxReset(void)
 {
-    struct hip_state *state = atomic_exchange(&current, NULL);
+    struct hip_state *state;
 
+    pthread_mutex_lock(&start_lock);
+    state = atomic_exchange(&current, NULL);
     if (state) {
         vmm_close(state->vmm);
         kfd_close(state->kfd);
         free(state);
     }
+    /* The next start may come when the system it belongs to is gone. */
+    close_inherited();
     hip_object_clear();
-    hip_thread_reset();
+    hip_thread_reset_all();
+    hip_error_reset();
+    pthread_mutex_unlock(&start_lock);
+    return hipSuccess;
 }
 
 hipError_t hip_check_device(const struct hip_state *state, int device, hipError_t code)

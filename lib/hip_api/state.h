@@ -32,10 +32,6 @@ hipError_t hip_start(struct hip_state **out);
 /* hip_start for VMM calls: hipErrorNotSupported where no engine works. */
 hipError_t hip_start_vmm(struct hip_state **out);
 
-/* Closes what is open and forgets the calling thread's state, so that a test can start again on
- * another system. No other thread may be in a call. */
-void hip_reset(void);
-
 /* hipSuccess, or the given code for an index without a device. */
 hipError_t hip_check_device(const struct hip_state *state, int device, hipError_t code);
 

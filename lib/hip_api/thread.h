@@ -12,12 +12,16 @@ struct hip_thread {
     unsigned pushed; /* of saved */
     int saved[HIP_CONTEXT_DEPTH];
     hipStreamCaptureMode capture_mode;
+    unsigned resets; /* of the process that it has followed */
 };
 
 /* The calling thread's. */
 struct hip_thread *hip_thread(void);
 
-/* Back to device 0 with no error, as a thread starts. */
+/* The calling thread back to device 0 with no error, as a thread starts. */
 void hip_thread_reset(void);
+
+/* Every thread back to device 0, seen at its next call. */
+void hip_thread_reset_all(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How to test an allocator without a GPU. The fake machine has two GPUs; an injector between the
- * library and the fake makes chosen requests fail. What a GPU would see is asked of the fake, not
- * of the library under test.
+ * How to test an allocator without a GPU. Each test has a fake machine of its own with two GPUs; an
+ * injector between the library and the fake makes chosen requests fail. What a GPU would see is
+ * asked of the fake, not of the library under test.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -27,6 +27,18 @@ static int start(void **state)
         return -1;
     kfd_sys_set_default(injector);
     return hipInit(0) == hipSuccess ? 0 : -1;
+}
+
+/* HIP lets go of the machine first. It frees what a failed test left, so the next one is clean. */
+static int stop(void **state)
+{
+    (void)state;
+    if (hipxReset() != hipSuccess)
+        return -1;
+    kfd_sys_set_default(NULL);
+    kfd_sys_destroy(injector);
+    fake_destroy(fake);
+    return 0;
 }
 
 static uint64_t objects(void)
@@ -116,10 +128,10 @@ static void test_failed_growth_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growth_keeps_address_and_bytes),
-        cmocka_unit_test(test_other_gpu_faults),
-        cmocka_unit_test(test_failed_growth_changes_nothing),
+        cmocka_unit_test_setup_teardown(test_growth_keeps_address_and_bytes, start, stop),
+        cmocka_unit_test_setup_teardown(test_other_gpu_faults, start, stop),
+        cmocka_unit_test_setup_teardown(test_failed_growth_changes_nothing, start, stop),
     };
 
-    return cmocka_run_group_tests(tests, start, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

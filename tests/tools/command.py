@@ -126,6 +126,17 @@ def demo(*args):
 
 
 @case
+def info_takes_engine_and_granularity_from_the_environment():
+    env = {"KFDIRECT_FAKE": "mi210:4", "KFDIRECT_ENGINE": "kfd", "KFDIRECT_MIN_GRANULARITY": "64K"}
+    found = json.loads(run("info", "--json", env=env).stdout)["vmm"]
+    expect(found["engine"] == "kfd" and found["min_granularity"] == 65536, str(found))
+    for name, value in (("KFDIRECT_ENGINE", "cuda"), ("KFDIRECT_MIN_GRANULARITY", "3M")):
+        result = run("info", env=env | {name: value})
+        expect_exit(result, 1)
+        expect(f'{name} is "{value}"' in result.stdout, result.stdout)
+
+
+@case
 def demo_passes_on_eight_gpus_with_nothing_unchecked():
     found = demo("--machine", "mi300x:8")
     expect(found["not_checked"] == 0, "something was not checked")

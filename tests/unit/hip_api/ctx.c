@@ -12,7 +12,7 @@
 
 static int start(void **state)
 {
-    hip_reset();
+    hipxReset();
     mock_reset();
     return 0;
 }

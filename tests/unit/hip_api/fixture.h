@@ -73,7 +73,7 @@ static inline void fixture_open(struct fixture *f, const char *machine, const ch
         .size = sizeof(options), .machine = machine, .kernel = kernel, .flags = FAKE_STRICT};
     struct hip_state *hip;
 
-    hip_reset();
+    hipxReset();
     if (fake_create(&options, &f->fake) != 0)
         fail_msg("%s", fake_error_text());
     kfd_sys_set_default(fake_sys(f->fake));
@@ -95,7 +95,7 @@ static inline void fixture_close(struct fixture *f)
     assert_int_equal(stats.one_step, 0);
     if (fake_strict_count(f->fake) != 0)
         fail_msg("%s", fake_strict_report(f->fake));
-    hip_reset();
+    hipxReset();
     assert_int_equal(fake_get_usage(f->fake, &usage), 0);
     assert_int_equal(usage.kfd_handles, 0);
     assert_int_equal(usage.gem_handles, 0);

@@ -13,7 +13,7 @@ static struct fake *use_machine(const char *machine, const char *kernel)
     struct fake_options options = {.size = sizeof(options), .machine = machine, .kernel = kernel};
     struct fake *fake = NULL;
 
-    hip_reset();
+    hipxReset();
     if (fake_create(&options, &fake) != 0)
         fail_msg("%s", fake_error_text());
     kfd_sys_set_default(fake_sys(fake));
@@ -22,7 +22,7 @@ static struct fake *use_machine(const char *machine, const char *kernel)
 
 static void drop_machine(struct fake *fake)
 {
-    hip_reset();
+    hipxReset();
     kfd_sys_set_default(NULL);
     fake_destroy(fake);
 }
@@ -53,6 +53,112 @@ static void expect_no_device(const char *word)
     HIP_FAILS(hipMemAddressReserve(&ptr, 4096, 0, NULL, 0), hipErrorNoDevice, word);
     assert_ptr_equal(ptr, &count);
     HIP_OK(hipRuntimeGetVersion(&version));
+}
+
+/* A machine per test, as a user's test program has it: set up, used, ended, and nothing of the one
+ * is seen in the next. */
+static void test_machines_in_turn_are_separate_after_a_reset(void **state)
+{
+    static const struct {
+        const char *machine;
+        int devices;
+    } cases[] = {{"mi300x:2", 2}, {"mi210:4", 4}, {"navi31", 1}, {"mi300x:2", 2}};
+
+    hipxReset();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fake_options options = {.size = sizeof(options), .machine = cases[i].machine};
+        int last = cases[i].devices - 1, count, device = -1;
+        hipMemGenericAllocationHandle_t handle;
+        struct fake_usage usage;
+        hipStream_t stream;
+        struct fake *fake;
+        hipCtx_t context;
+        void *ptr;
+
+        assert_int_equal(fake_create(&options, &fake), 0);
+        kfd_sys_set_default(fake_sys(fake));
+        HIP_OK(hipGetDeviceCount(&count));
+        assert_int_equal(count, cases[i].devices);
+        HIP_OK(hipGetDevice(&device));
+        assert_int_equal(device, 0);
+        HIP_OK(hipSetDevice(last));
+        HIP_OK(hipCtxCreate(&context, 0, last));
+        HIP_OK(hipStreamCreate(&stream));
+        HIP_OK(hipMalloc(&ptr, 1 << 20));
+        map_new(last, 2 * MIB, &handle);
+        HIP_FAILS(hipSetDevice(9), hipErrorInvalidDevice, "9");
+        assert_int_equal(fake_get_usage(fake, &usage), 0);
+        assert_true(usage.kfd_handles > 0);
+
+        HIP_OK(hipxReset());
+        assert_int_equal(hipPeekAtLastError(), hipSuccess);
+        assert_int_equal(fake_get_usage(fake, &usage), 0);
+        assert_int_equal(usage.kfd_handles, 0);
+        assert_int_equal(usage.gem_handles, 0);
+        assert_int_equal(usage.mappings, 0);
+        kfd_sys_set_default(NULL);
+        fake_destroy(fake);
+    }
+}
+
+static void test_hip_keeps_the_system_it_started_on_until_a_reset(void **state)
+{
+    struct fake *first = use_machine("mi300x:2", NULL), *second;
+    struct fake_options options = {.size = sizeof(options), .machine = "mi210:4"};
+    hipStream_t stream;
+    int count;
+
+    HIP_OK(hipStreamCreate(&stream));
+    assert_int_equal(fake_create(&options, &second), 0);
+    kfd_sys_set_default(fake_sys(second));
+    HIP_OK(hipGetDeviceCount(&count));
+    assert_int_equal(count, 2);
+    HIP_OK(hipStreamQuery(stream));
+    HIP_OK(hipxReset());
+    fake_destroy(first);
+    HIP_OK(hipGetDeviceCount(&count));
+    assert_int_equal(count, 4);
+    HIP_FAILS(hipStreamQuery(stream), hipErrorInvalidHandle, "stream");
+    drop_machine(second);
+}
+
+struct other_thread {
+    pthread_barrier_t barrier;
+    int before, after;
+    hipError_t code;
+};
+
+static void *choose_and_wait(void *arg)
+{
+    struct other_thread *other = arg;
+
+    hipSetDevice(3);
+    hipGetDevice(&other->before);
+    pthread_barrier_wait(&other->barrier);
+    pthread_barrier_wait(&other->barrier);
+    other->code = hipGetDevice(&other->after);
+    return NULL;
+}
+
+/* Device 3 of the first machine does not exist on the second. */
+static void test_a_reset_brings_every_thread_back_to_device_0(void **state)
+{
+    struct fake *first = use_machine("mi210:4", NULL), *second;
+    struct other_thread other = {.before = -1, .after = -1};
+    pthread_t thread;
+
+    pthread_barrier_init(&other.barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, choose_and_wait, &other), 0);
+    pthread_barrier_wait(&other.barrier);
+    drop_machine(first);
+    second = use_machine("navi31", NULL);
+    pthread_barrier_wait(&other.barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&other.barrier);
+    assert_int_equal(other.before, 3);
+    assert_int_equal(other.code, hipSuccess);
+    assert_int_equal(other.after, 0);
+    drop_machine(second);
 }
 
 /* bugs.md F06. */
@@ -219,6 +325,9 @@ static void test_threads_run_full_cycles_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_machines_in_turn_are_separate_after_a_reset),
+        cmocka_unit_test(test_hip_keeps_the_system_it_started_on_until_a_reset),
+        cmocka_unit_test(test_a_reset_brings_every_thread_back_to_device_0),
         cmocka_unit_test(test_a_machine_without_kfd_has_no_device),
         cmocka_unit_test(test_a_forbidden_kfd_is_no_device_and_names_the_file),
         cmocka_unit_test(test_a_machine_with_cpus_only_has_no_device),

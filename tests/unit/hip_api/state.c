@@ -21,7 +21,7 @@ static int start(void **state)
 {
     unsetenv("KFDIRECT_ENGINE");
     unsetenv("KFDIRECT_MIN_GRANULARITY");
-    hip_reset();
+    hipxReset();
     mock_reset();
     return 0;
 }
@@ -127,12 +127,12 @@ static void test_the_engine_is_taken_from_the_environment(void **state)
                  {"", VMM_ENGINE_AUTO}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        hip_reset();
+        hipxReset();
         setenv("KFDIRECT_ENGINE", cases[i].name, 1);
         assert_int_equal(hipInit(0), hipSuccess);
         assert_int_equal(mock.options.engine, cases[i].engine);
     }
-    hip_reset();
+    hipxReset();
     setenv("KFDIRECT_ENGINE", "none", 1);
     assert_int_equal(hipInit(0), hipErrorNotInitialized);
     assert_non_null(strstr(hipxGetLastErrorText(), "KFDIRECT_ENGINE is \"none\""));
@@ -150,12 +150,12 @@ static void test_the_minimum_granularity_is_taken_from_the_environment(void **st
         "16777216000G"};
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        hip_reset();
+        hipxReset();
         setenv("KFDIRECT_MIN_GRANULARITY", good[i].text, 1);
         assert_int_equal(hipInit(0), hipSuccess);
         assert_int_equal(mock.options.min_granularity, good[i].bytes);
     }
-    hip_reset();
+    hipxReset();
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         setenv("KFDIRECT_MIN_GRANULARITY", bad[i], 1);
         assert_int_equal(hipInit(0), hipErrorNotInitialized);
@@ -224,6 +224,30 @@ static void test_a_child_of_a_started_parent_starts_afresh(void **state)
     assert_int_equal(mock.opens, 1);
 }
 
+static int child_that_resets(void)
+{
+    /* The parent's descriptors go now: their system may be gone at the next start. */
+    if (hipxReset() != hipSuccess || mock.closes != 1 || mock.vmm_closes != 0)
+        return 1;
+    if (hipInit(0) != hipSuccess || mock.opens != 2 || mock.closes != 1)
+        return 2;
+    return hipxReset() == hipSuccess && mock.closes == 2 && mock.vmm_closes == 1 ? 0 : 3;
+}
+
+static void test_a_reset_in_a_child_ends_what_it_inherited(void **state)
+{
+    assert_int_equal(hipInit(0), hipSuccess);
+    assert_int_equal(in_child(child_that_resets), 0);
+    assert_int_equal(mock.closes, 0);
+}
+
+static void test_a_reset_before_any_start_opens_nothing(void **state)
+{
+    assert_int_equal(hipxReset(), hipSuccess);
+    assert_int_equal(mock.opens, 0);
+    assert_int_equal(mock.closes, 0);
+}
+
 static int child_of_child(void)
 {
     if (hipInit(0) != hipSuccess || mock.opens != 2)
@@ -264,6 +288,8 @@ int main(void)
         cmocka_unit_test_setup(test_the_minimum_granularity_is_taken_from_the_environment, start),
         cmocka_unit_test_setup(test_threads_that_start_at_once_start_one_state, start),
         cmocka_unit_test_setup(test_a_child_of_a_started_parent_starts_afresh, start),
+        cmocka_unit_test_setup(test_a_reset_in_a_child_ends_what_it_inherited, start),
+        cmocka_unit_test_setup(test_a_reset_before_any_start_opens_nothing, start),
         cmocka_unit_test_setup(test_a_grandchild_starts_afresh_too, start),
         cmocka_unit_test_setup(test_a_child_made_before_the_start_is_an_ordinary_process, start),
     };
