@@ -121,25 +121,6 @@ static bool find_root(struct cts *c, struct walker *w, uint32_t gpu)
     return made && w->base;
 }
 
-int cts_walk_start(struct cts *c)
-{
-    /* The fake gets its queue too, so that both grounds are in one state. */
-    for (uint32_t gpu = 0; c->fake && gpu < c->gpus; gpu++)
-        if (!make_queue(c, gpu))
-            return -ENOSYS;
-    for (uint32_t gpu = 0; !c->fake && gpu < c->gpus; gpu++) {
-        struct walker *w = &walkers[gpu];
-
-        w->layout = &layouts[c->gpu[gpu].va_limit >> 40 != 0];
-        w->regs = open_debug(c, gpu, "amdgpu_regs", O_RDWR);
-        w->vram = open_debug(c, gpu, "amdgpu_vram", O_RDONLY);
-        if (w->regs < 0 || w->vram < 0 || !find_root(c, w, gpu))
-            return -ENOSYS;
-        w->owner = getpid();
-    }
-    return 0;
-}
-
 static int walk(const struct walker *w, uint64_t va, struct cts_pte *out)
 {
     const struct layout *l = w->layout;
@@ -170,6 +151,36 @@ static int walk(const struct walker *w, uint64_t va, struct cts_pte *out)
     out->system = entry & SYSTEM;
     out->flags = (entry & READ ? KFD_VA_READ : 0) | (entry & WRITE ? KFD_VA_WRITE : 0) |
                  (entry & EXEC ? KFD_VA_EXEC : 0);
+    return 0;
+}
+
+/* A card may keep its tables where they cannot be read, in memory that the CPU does not see: the
+ * queue's ring, which is mapped, must be found. */
+static bool reads_tables(const struct walker *w, uint64_t ring)
+{
+    struct cts_pte p = {0};
+
+    return walk(w, ring, &p) == 0 && p.page_size;
+}
+
+int cts_walk_start(struct cts *c)
+{
+    /* The fake gets its queue too, so that both grounds are in one state. */
+    for (uint32_t gpu = 0; c->fake && gpu < c->gpus; gpu++)
+        if (!make_queue(c, gpu))
+            return -ENOSYS;
+    for (uint32_t gpu = 0; !c->fake && gpu < c->gpus; gpu++) {
+        struct walker *w = &walkers[gpu];
+
+        w->layout = &layouts[c->gpu[gpu].va_limit >> 40 != 0];
+        w->regs = open_debug(c, gpu, "amdgpu_regs", O_RDWR);
+        w->vram = open_debug(c, gpu, "amdgpu_vram", O_RDONLY);
+        if (w->regs < 0 || w->vram < 0 || !find_root(c, w, gpu))
+            return -ENOSYS;
+        if (!reads_tables(w, c->va + RIG_AT))
+            return -ENOSYS;
+        w->owner = getpid();
+    }
     return 0;
 }
 
