@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake/arena.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,9 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Address space, not memory: as much as the host gives. */
-#define LARGEST (UINT64_C(1) << 32)
+/* Address space, not memory: as much as the host gives. Nobody may touch it before it is needed, so
+ * that who reads all of a process's memory, as valgrind does in search of leaks, brings none in. */
+#define LARGEST (UINT64_C(1) << 34)
 #define SMALLEST (UINT64_C(1) << 26)
+#define STEP (UINT64_C(1) << 20) /* what is opened at a time */
 #define UNIT 16u
 #define FREED 0xa5 /* so that whoever still looks there falls over it */
 #define SMALL 1024u
@@ -22,9 +25,18 @@ struct block {
     struct block *next; /* in the free list */
 };
 
-struct fake_arena {
-    size_t size, top, used;
+/* At the start of the shared memory. */
+struct shared {
+    size_t top, used;
     struct block *free[CLASSES];
+};
+
+static_assert(sizeof(struct shared) < STEP, "the first step holds the description");
+
+/* This process's view; a forked child has a copy, as it has of the mapping's rights. */
+struct fake_arena {
+    struct shared *shared;
+    size_t size, open; /* [0, open) may be touched */
 };
 
 static _Thread_local struct fake_arena *current;
@@ -44,61 +56,99 @@ static size_t class_size(uint64_t class)
     return class < SMALL / UNIT ? (class + 1) * UNIT : (size_t)2 * SMALL << (class - SMALL / UNIT);
 }
 
+/* Lets this process touch the first `end` bytes. */
+static bool open_up(struct fake_arena *a, size_t end)
+{
+    size_t wanted = (end + STEP - 1) / STEP * STEP;
+
+    if (wanted <= a->open)
+        return true;
+    if (wanted > a->size ||
+        mprotect((char *)a->shared + a->open, wanted - a->open, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    a->open = wanted;
+    return true;
+}
+
+static bool map_largest(struct fake_arena *a)
+{
+    for (a->size = LARGEST; a->size >= SMALLEST; a->size /= 2) {
+        a->shared =
+            mmap(NULL, a->size, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (a->shared != MAP_FAILED)
+            return true;
+    }
+    return false;
+}
+
 struct fake_arena *fake_arena_new(void)
 {
-    for (size_t size = LARGEST; size >= SMALLEST; size /= 2) {
-        struct fake_arena *a = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* No heap: what only shared memory points to looks lost to a leak checker. */
+    struct fake_arena *a =
+        mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-        if (a == MAP_FAILED)
-            continue;
-        madvise(a, size, MADV_DONTDUMP);
-        a->size = size;
-        a->top = (sizeof(*a) + UNIT - 1) / UNIT * UNIT;
-        return a;
+    if (a == MAP_FAILED)
+        return NULL;
+    if (!map_largest(a)) {
+        munmap(a, sizeof(*a));
+        return NULL;
     }
-    return NULL;
+    if (!open_up(a, sizeof(*a->shared))) {
+        fake_arena_unmap(a);
+        return NULL;
+    }
+    madvise(a->shared, a->size, MADV_DONTDUMP);
+    a->shared->top = (sizeof(*a->shared) + UNIT - 1) / UNIT * UNIT;
+    return a;
 }
 
 void fake_arena_unmap(struct fake_arena *a)
 {
-    munmap(a, a->size);
+    munmap(a->shared, a->size);
+    munmap(a, sizeof(*a));
 }
 
 struct fake_arena *fake_arena_enter(struct fake_arena *a)
 {
     struct fake_arena *before = current;
 
+    /* Another process may have taken more of it meanwhile. This can only fail with the process at
+     * its limit of mappings, and a touch of what stayed closed would tell. */
+    if (a != NULL)
+        open_up(a, a->shared->top);
     current = a;
     return before;
 }
 
 size_t fake_arena_used(const struct fake_arena *a)
 {
-    return a->used;
+    return a->shared->used;
 }
 
 /* fresh: its bytes are zero already. */
 static void *take(struct fake_arena *a, size_t size, bool *fresh)
 {
+    struct shared *s = a->shared;
     uint64_t class;
     struct block *b;
 
     if (size > a->size)
         return NULL;
     class = class_of(size);
-    b = a->free[class];
+    b = s->free[class];
     *fresh = b == NULL;
     if (b != NULL) {
-        a->free[class] = b->next;
+        s->free[class] = b->next;
     } else {
-        if (a->size - a->top < sizeof(*b) + class_size(class))
+        size_t end = s->top + sizeof(*b) + class_size(class);
+
+        if (!open_up(a, end))
             return NULL;
-        b = (void *)((char *)a + a->top);
-        a->top += sizeof(*b) + class_size(class);
+        b = (void *)((char *)s + s->top);
+        s->top = end;
     }
     b->class = class;
-    a->used += class_size(class);
+    s->used += class_size(class);
     return b + 1;
 }
 
@@ -119,8 +169,8 @@ void *fake_calloc(size_t size)
 
 static bool inside(const struct fake_arena *a, const void *p)
 {
-    return a != NULL && (const char *)p > (const char *)a &&
-           (const char *)p < (const char *)a + a->size;
+    return a != NULL && (const char *)p > (const char *)a->shared &&
+           (const char *)p < (const char *)a->shared + a->size;
 }
 
 static struct block *block_of(void *p)
@@ -149,16 +199,18 @@ void *fake_realloc(void *p, size_t size)
 void fake_free(void *p)
 {
     struct block *b;
+    struct shared *s;
     size_t size;
 
     if (!inside(current, p)) {
         free(p);
         return;
     }
+    s = current->shared;
     b = block_of(p);
     size = class_size(b->class);
-    current->used -= size;
+    s->used -= size;
     memset(p, FREED, size < SMALL ? size : SMALL);
-    b->next = current->free[b->class];
-    current->free[b->class] = b;
+    b->next = s->free[b->class];
+    s->free[b->class] = b;
 }

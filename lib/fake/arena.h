@@ -13,7 +13,7 @@
 
 struct fake_arena;
 
-/* NULL without memory. The arena's own description lies in it. */
+/* NULL without memory. */
 struct fake_arena *fake_arena_new(void);
 /* This process no longer sees it; others still do. */
 void fake_arena_unmap(struct fake_arena *arena);

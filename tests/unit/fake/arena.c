@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -119,6 +121,53 @@ static void test_a_child_sees_and_changes_the_same(void **state)
     fake_arena_unmap(a);
 }
 
+/* As valgrind does for leaks: whatever may be read is. */
+static uint64_t readable_bytes(const char *at)
+{
+    char line[256];
+    uint64_t sum = 0, begin, end;
+    FILE *f = fopen("/proc/self/maps", "r");
+
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        char rights[5];
+
+        assert_int_equal(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, rights), 3);
+        if (rights[0] == 'r' && begin <= (uintptr_t)at && (uintptr_t)at < end)
+            sum += end - begin;
+    }
+    fclose(f);
+    return sum;
+}
+
+static void test_only_what_is_in_use_can_be_read(void **state)
+{
+    struct fake_arena *a = fake_arena_new();
+    char *p, **slot;
+    int status;
+    pid_t pid;
+
+    fake_arena_enter(a);
+    p = fake_calloc(100);
+    assert_in_range(readable_bytes(p), 1, 2u << 20);
+    slot = fake_calloc(sizeof(*slot));
+    pid = fork();
+    if (pid == 0) {
+        *slot = fake_calloc(8u << 20);
+        memset(*slot, 7, 8u << 20);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_in_range(readable_bytes(p), 1, 2u << 20);
+    fake_arena_enter(NULL);
+    fake_arena_enter(a);
+    assert_int_equal((*slot)[(8u << 20) - 1], 7);
+    assert_in_range(readable_bytes(p), 8u << 20, 10u << 20);
+    fake_arena_enter(NULL);
+    fake_arena_unmap(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_is_refused),
         cmocka_unit_test(test_outside_the_heap_serves),
         cmocka_unit_test(test_a_child_sees_and_changes_the_same),
+        cmocka_unit_test(test_only_what_is_in_use_can_be_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
