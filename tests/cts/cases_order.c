@@ -306,6 +306,67 @@ static void events(struct cts *c)
     cts_row(c, "was it taken by then", CTS_ANY, ret, "result=%u", w.wait_result);
 }
 
+/* Synchronisation objects: what can be asked of one that no submission ever touches. */
+static void syncobj(struct cts *c)
+{
+    struct drm_syncobj_create a = {.flags = 2};
+    struct drm_syncobj_destroy d = {0};
+    struct drm_syncobj_timeline_wait w = {0};
+    uint64_t point = 0;
+    uint32_t handle = 0;
+    int drm;
+    long ret;
+
+    cts_start(c);
+    drm = c->gpu[0].drm;
+    ret = cts_request(c, drm, DRM_CODE_SYNCOBJ_CREATE, &a);
+    cts_row(c, "create with an unknown flag", CTS_ANY, ret, "-");
+    a.flags = 0;
+    ret = cts_request(c, drm, DRM_CODE_SYNCOBJ_CREATE, &a);
+    cts_row(c, "create", CTS_ANY, ret, "%u", a.handle);
+    handle = a.handle;
+    a.flags = 1;
+    ret = cts_request(c, drm, DRM_CODE_SYNCOBJ_CREATE, &a);
+    cts_row(c, "create signalled", CTS_ANY, ret, "%u", a.handle);
+    w.points = (uintptr_t)&point;
+    w.handles = (uintptr_t)&handle;
+#define WAIT(step)                                                  \
+    (ret = cts_request(c, drm, DRM_CODE_SYNCOBJ_TIMELINE_WAIT, &w), \
+     cts_row(c, step, CTS_ANY, ret, "first=%u", w.first_signaled))
+    WAIT("wait for none");
+    w.count_handles = 1;
+    w.flags = 1 << 7;
+    WAIT("an unknown flag");
+    w.flags = 0;
+    WAIT("what was never submitted");
+    w.flags = 2;
+    WAIT("what is to be submitted");
+    w.flags = 4;
+    WAIT("what is to be available");
+    handle = a.handle;
+    w.flags = 0;
+    WAIT("the signalled one");
+    point = 1;
+    WAIT("its point 1");
+    w.flags = 2;
+    WAIT("its point 1, to be submitted");
+    handle = 77;
+    WAIT("an unknown one");
+    w.handles = 8;
+    WAIT("handles at 8");
+#undef WAIT
+    d.handle = a.handle;
+    d.pad = 1;
+    cts_row(c, "destroy with padding", CTS_ANY, cts_request(c, drm, DRM_CODE_SYNCOBJ_DESTROY, &d),
+            "-");
+    d.pad = 0;
+    cts_row(c, "destroy", CTS_ANY, cts_request(c, drm, DRM_CODE_SYNCOBJ_DESTROY, &d), "-");
+    cts_row(c, "destroy again", CTS_ANY, cts_request(c, drm, DRM_CODE_SYNCOBJ_DESTROY, &d), "-");
+    a.flags = 0;
+    ret = cts_request(c, drm, DRM_CODE_SYNCOBJ_CREATE, &a);
+    cts_row(c, "the number comes back", CTS_ANY, ret, "%u", a.handle);
+}
+
 /* The privilege is asked for before the argument is read. */
 static void privilege(struct cts *c)
 {
@@ -327,6 +388,7 @@ const struct cts_case cts_order_cases[] = {
     {"order.queue", 0, queue},
     {"order.share", 0, share},
     {"order.events", CTS_NO_GPU, events},
+    {"order.syncobj", 0, syncobj},
     {"order.privilege", CTS_NO_GPU, privilege},
     {0},
 };
