@@ -27,37 +27,25 @@ enum way {
 
 struct field {
     char name[36];
+    uint16_t request; /* type and number: the low half of its code */
     uint16_t offset;
     uint8_t size;
     uint8_t style : 6, way : 2;
 };
 
-#define FIELD(member, style, way)                                          \
-    {                                                                      \
-#member, offsetof(T, member), sizeof(((T *)0)->member), style, way \
+#define FIELD(member, style, way)                                                       \
+    {                                                                                   \
+#member, (uint16_t)R, offsetof(T, member), sizeof(((T *)0)->member), style, way \
     }
 /* A member of a union's in or out half, under its own name. */
-#define PART(half, member, style, way)                                               \
-    {                                                                                \
-#member, offsetof(T, half.member), sizeof(((T *)0)->half.member), style, way \
+#define PART(half, member, style, way)                                                            \
+    {                                                                                             \
+#member, (uint16_t)R, offsetof(T, half.member), sizeof(((T *)0)->half.member), style, way \
     }
 
 #include "kfd/decode_fields.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* In the order of kfd_uapi_requests. */
-static const struct {
-    const struct field *at;
-    uint16_t count;
-} fields[] = {
-#define X(name, nr, dir, type) {kfd_##name, COUNT(kfd_##name)},
-    KFD_UAPI_KFD_REQUESTS(X)
-#undef X
-#define X(name, nr, dir, type) {drm_##name, COUNT(drm_##name)},
-        KFD_UAPI_DRM_REQUESTS(X)
-#undef X
-};
 
 #define LARGEST 512u /* bytes of an argument that are looked at */
 
@@ -172,7 +160,6 @@ static const struct kfd_uapi_request *find(unsigned long request)
 static void put_fields(struct line *line, const struct kfd_uapi_request *r, unsigned long request,
                        const void *arg, enum way way, const char *before)
 {
-    ptrdiff_t row = r - kfd_uapi_requests;
     unsigned char copy[LARGEST] = {0};
     size_t size = _IOC_SIZE(request);
 
@@ -180,10 +167,11 @@ static void put_fields(struct line *line, const struct kfd_uapi_request *r, unsi
     if (size > r->size)
         size = r->size;
     memcpy(copy, arg, size);
-    for (uint16_t i = 0; i < fields[row].count; i++) {
-        const struct field *field = &fields[row].at[i];
+    for (size_t i = 0; i < COUNT(fields); i++) {
+        const struct field *field = &fields[i];
 
-        if (!(field->way & way) || field->offset + field->size > size)
+        if (field->request != (uint16_t)request || !(field->way & way) ||
+            field->offset + field->size > size)
             continue;
         put(line, "%s%s=", before, field->name);
         put_value(line, field, load(field, copy));
