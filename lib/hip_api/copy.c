@@ -140,7 +140,7 @@ static hipError_t copy(void *dst, const void *src, size_t size, hipMemcpyKind ki
     if (code != hipSuccess || size == 0)
         return code;
     if (!dst || !src)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", dst ? "src" : "dst");
+        return hip_null(dst ? "src" : "dst");
     code = classify(state, dst, size, to_device(kind), &to_ours);
     if (code == hipSuccess)
         code = classify(state, src, size, from_device(kind), &from_ours);

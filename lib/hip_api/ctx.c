@@ -54,7 +54,7 @@ hipError_t hipCtxCreate(hipCtx_t *context, unsigned int flags, hipDevice_t devic
 
     (void)flags;
     if (code == hipSuccess && !context)
-        code = hip_fail(hipErrorInvalidValue, "context is NULL");
+        code = hip_null("context");
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code == hipSuccess)
@@ -71,7 +71,7 @@ hipError_t hipCtxDestroy(hipCtx_t context)
     int device = 0;
 
     if (code == hipSuccess && !context)
-        code = hip_fail(hipErrorInvalidValue, "context is NULL");
+        code = hip_null("context");
     if (code == hipSuccess)
         code = device_of(state, context, &device);
     if (code == hipSuccess && device == hip_thread()->device)
@@ -85,7 +85,7 @@ hipError_t hipCtxGetCurrent(hipCtx_t *context)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !context)
-        code = hip_fail(hipErrorInvalidValue, "context is NULL");
+        code = hip_null("context");
     if (code == hipSuccess)
         *context = hip_context_of(hip_thread()->device);
     HIP_RETURN(code);
@@ -144,7 +144,7 @@ hipError_t hipCtxGetDevice(hipDevice_t *device)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !device)
-        code = hip_fail(hipErrorInvalidValue, "device is NULL");
+        code = hip_null("device");
     if (code == hipSuccess)
         *device = hip_thread()->device;
     HIP_RETURN(code);
@@ -165,7 +165,7 @@ hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *context, hipDevice_t device)
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code == hipSuccess && !context)
-        code = hip_fail(hipErrorInvalidValue, "context is NULL");
+        code = hip_null("context");
     if (code == hipSuccess)
         *context = hip_context_of(device);
     HIP_RETURN(code);

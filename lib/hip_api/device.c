@@ -28,7 +28,7 @@ hipError_t hipGetDeviceCount(int *count)
     hipError_t code;
 
     if (!count)
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "count is NULL"));
+        HIP_RETURN(hip_null("count"));
     code = hip_start(&state);
     *count = code == hipSuccess ? (int)state->devices : 0;
     HIP_RETURN(code);
@@ -50,7 +50,7 @@ hipError_t hipGetDevice(int *device)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !device)
-        code = hip_fail(hipErrorInvalidValue, "device is NULL");
+        code = hip_null("device");
     if (code == hipSuccess)
         *device = hip_thread()->device;
     HIP_RETURN(code);
@@ -75,7 +75,7 @@ hipError_t hipGetDeviceFlags(unsigned int *flags)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !flags)
-        code = hip_fail(hipErrorInvalidValue, "flags is NULL");
+        code = hip_null("flags");
     if (code == hipSuccess)
         *flags = hipDeviceScheduleAuto;
     HIP_RETURN(code);
@@ -87,7 +87,7 @@ hipError_t hipDeviceGet(hipDevice_t *device, int ordinal)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !device)
-        code = hip_fail(hipErrorInvalidValue, "device is NULL");
+        code = hip_null("device");
     if (code == hipSuccess)
         code = hip_check_device(state, ordinal, hipErrorInvalidDevice);
     if (code == hipSuccess)
@@ -114,7 +114,7 @@ hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device)
     char digits[17];
 
     if (code == hipSuccess && !uuid)
-        code = hip_fail(hipErrorInvalidValue, "uuid is NULL");
+        code = hip_null("uuid");
     if (code == hipSuccess) {
         snprintf(digits, sizeof(digits), "%016llx",
                  (unsigned long long)info_of(state, device)->unique_id);
@@ -129,7 +129,7 @@ hipError_t hipDeviceComputeCapability(int *major, int *minor, hipDevice_t device
     hipError_t code = start_with_device(device, &state);
 
     if (code == hipSuccess && (!major || !minor))
-        code = hip_fail(hipErrorInvalidValue, "%s is NULL", major ? "minor" : "major");
+        code = hip_null(major ? "minor" : "major");
     if (code == hipSuccess) {
         *major = (int)(info_of(state, device)->gfx_version / 10000);
         *minor = (int)(info_of(state, device)->gfx_version / 100 % 100);
@@ -205,7 +205,7 @@ hipError_t hipDeviceGetByPCIBusId(int *device, const char *pci)
     uint32_t domain = 0, location = 0;
 
     if (code == hipSuccess && (!device || !pci))
-        code = hip_fail(hipErrorInvalidValue, "%s is NULL", device ? "pci" : "device");
+        code = hip_null(device ? "pci" : "device");
     if (code == hipSuccess && !parse_pci(pci, &domain, &location))
         code = hip_fail(hipErrorInvalidValue, "\"%s\" is no PCI address", pci);
     if (code != hipSuccess)
@@ -234,7 +234,7 @@ hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !can)
-        code = hip_fail(hipErrorInvalidValue, "can is NULL");
+        code = hip_null("can");
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code == hipSuccess)
@@ -309,7 +309,7 @@ static hipError_t p2p_attribute(int *value, hipDeviceP2PAttr attribute, int devi
     hipError_t code = start_with_device(device, &state);
 
     if (code == hipSuccess && !value)
-        code = hip_fail(hipErrorInvalidValue, "value is NULL");
+        code = hip_null("value");
     if (code == hipSuccess)
         code = check_peer(state, device, peer);
     if (code != hipSuccess)

@@ -151,6 +151,11 @@ void hip_error_set(const char *fmt, ...)
     kfd_error_set("%s", text);
 }
 
+hipError_t hip_null(const char *argument)
+{
+    return hip_fail(hipErrorInvalidValue, "%s is NULL", argument);
+}
+
 hipError_t hip_from_errno(int err)
 {
     switch (err) {
@@ -201,7 +206,7 @@ hipError_t hipDrvGetErrorName(hipError_t error, const char **name)
     const struct error_info *info = find_info(error);
 
     if (!name)
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "name is NULL"));
+        HIP_RETURN(hip_null("name"));
     *name = NULL;
     if (info->code != error)
         HIP_RETURN(hip_fail(hipErrorInvalidValue, "%d is no error code", (int)error));
@@ -214,7 +219,7 @@ hipError_t hipDrvGetErrorString(hipError_t error, const char **text)
     const struct error_info *info = find_info(error);
 
     if (!text)
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "text is NULL"));
+        HIP_RETURN(hip_null("text"));
     *text = NULL;
     if (info->code != error)
         HIP_RETURN(hip_fail(hipErrorInvalidValue, "%d is no error code", (int)error));

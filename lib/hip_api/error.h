@@ -22,6 +22,9 @@ static inline hipError_t hip_error_is(hipError_t code)
         hip_error_is(hip_fail_code);             \
     })
 
+/* hipErrorInvalidValue for an argument that must not be NULL. */
+hipError_t hip_null(const char *argument);
+
 /* The code for a result of the layers below, which have stored the text. */
 hipError_t hip_from_errno(int err);
 

@@ -20,7 +20,7 @@ static hipError_t create(hipEvent_t *event, unsigned int flags)
     if (code != hipSuccess)
         return code;
     if (!event)
-        return hip_fail(hipErrorInvalidValue, "event is NULL");
+        return hip_null("event");
     if (flags & hipEventInterprocess)
         return hip_fail(hipErrorNotSupported,
                         "flags is 0x%x: no event is shared between processes here", flags);
@@ -105,7 +105,7 @@ hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop)
     hipError_t code;
 
     if (!ms)
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "ms is NULL"));
+        HIP_RETURN(hip_null("ms"));
     code = get_time(start, &from);
     if (code == hipSuccess)
         code = get_time(stop, &to);

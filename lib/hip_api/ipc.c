@@ -14,7 +14,7 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (!handle || !ptr))
-        code = hip_fail(hipErrorInvalidValue, "%s is NULL", handle ? "ptr" : "handle");
+        code = hip_null(handle ? "ptr" : "handle");
     if (code != hipSuccess)
         HIP_RETURN(code);
     vmm_query(state->vmm, (uint64_t)(uintptr_t)ptr, &range);

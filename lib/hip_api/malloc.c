@@ -40,7 +40,7 @@ static hipError_t start_with_pointer(const void *ptr, struct hip_state **state)
     hipError_t code = hip_start(state);
 
     if (code == hipSuccess && !ptr)
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+        code = hip_null("ptr");
     return code;
 }
 
@@ -156,7 +156,7 @@ hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
     hipError_t code = hip_check_stream(stream);
 
     if (code == hipSuccess && !ptr)
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+        code = hip_null("ptr");
     HIP_RETURN(code == hipSuccess ? free_memory(ptr) : code);
 }
 
@@ -207,7 +207,7 @@ hipError_t hipHostGetFlags(unsigned int *flags, void *host)
     hipError_t code;
 
     if (!flags || !host)
-        HIP_RETURN(hip_fail(hipErrorInvalidValue, "%s is NULL", flags ? "host" : "flags"));
+        HIP_RETURN(hip_null(flags ? "host" : "flags"));
     code = find_host(host, &range);
     if (code == hipSuccess)
         *flags = range.props.tag[HIP_TAG_FLAGS];

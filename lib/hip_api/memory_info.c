@@ -11,7 +11,7 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code == hipSuccess && !bytes)
-        code = hip_fail(hipErrorInvalidValue, "bytes is NULL");
+        code = hip_null("bytes");
     if (code == hipSuccess)
         *bytes = state->memory[device];
     HIP_RETURN(code);

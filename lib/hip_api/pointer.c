@@ -46,7 +46,7 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (!attributes || !ptr))
-        code = hip_fail(hipErrorInvalidValue, "%s is NULL", attributes ? "ptr" : "attributes");
+        code = hip_null(attributes ? "ptr" : "attributes");
     if (code != hipSuccess)
         HIP_RETURN(code);
     query(state, ptr, &range);
@@ -167,7 +167,7 @@ static hipError_t get_attribute(void *data, hipPointer_attribute attribute, hipD
     if (code != hipSuccess)
         return code;
     if (!data || !ptr)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", data ? "ptr" : "data");
+        return hip_null(data ? "ptr" : "data");
     query(state, ptr, &range);
     if (!is_memory(&range))
         return hip_fail(hipErrorInvalidValue, "address 0x%llx is not this library's",
@@ -237,7 +237,7 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDevicept
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !ptr)
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+        code = hip_null("ptr");
     if (code != hipSuccess)
         HIP_RETURN(code);
     query(state, ptr, &range);
@@ -258,7 +258,7 @@ hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && (!ptr || !size))
-        code = hip_fail(hipErrorInvalidValue, "%s is NULL", ptr ? "size" : "ptr");
+        code = hip_null(ptr ? "size" : "ptr");
     if (code != hipSuccess)
         HIP_RETURN(code);
     query(state, ptr, &range);

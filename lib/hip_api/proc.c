@@ -183,7 +183,7 @@ static hipError_t get_address(const char *symbol, void **function, uint64_t flag
     const struct proc *proc;
 
     if (!symbol || !function)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", symbol ? "function" : "symbol");
+        return hip_null(symbol ? "function" : "symbol");
     if ((flags & ~(uint64_t)(HIP_GET_PROC_ADDRESS_LEGACY_STREAM |
                              HIP_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)) != 0)
         return hip_fail(hipErrorInvalidValue, "flags is 0x%llx", (unsigned long long)flags);

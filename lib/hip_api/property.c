@@ -218,7 +218,7 @@ static hipError_t get_attribute(int *value, hipDeviceAttribute_t id, int device)
     bool vmm;
 
     if (code == hipSuccess && !value)
-        code = hip_fail(hipErrorInvalidValue, "value is NULL");
+        code = hip_null("value");
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code != hipSuccess)
@@ -269,7 +269,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int device)
     hipError_t code = hip_start(&state);
 
     if (code == hipSuccess && !prop)
-        code = hip_fail(hipErrorInvalidValue, "prop is NULL");
+        code = hip_null("prop");
     if (code == hipSuccess)
         code = hip_check_device(state, device, hipErrorInvalidDevice);
     if (code == hipSuccess)
@@ -301,7 +301,7 @@ hipError_t hipChooseDevice(int *device, const hipDeviceProp_t *prop)
     unsigned best = 0;
 
     if (code == hipSuccess && (!device || !prop))
-        code = hip_fail(hipErrorInvalidValue, "%s is NULL", device ? "prop" : "device");
+        code = hip_null(device ? "prop" : "device");
     if (code != hipSuccess)
         HIP_RETURN(code);
     *device = 0;

@@ -202,7 +202,7 @@ hipError_t hipInit(unsigned int flags)
 static hipError_t get_version(int *version)
 {
     if (!version)
-        return hip_fail(hipErrorInvalidValue, "version is NULL");
+        return hip_null("version");
     *version = HIP_VERSION;
     return hipSuccess;
 }

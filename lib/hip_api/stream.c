@@ -64,7 +64,7 @@ static hipError_t create(hipStream_t *stream, unsigned int flags, int priority)
     if (code != hipSuccess)
         return code;
     if (!stream)
-        return hip_fail(hipErrorInvalidValue, "stream is NULL");
+        return hip_null("stream");
     if ((flags & ~(unsigned)hipStreamNonBlocking) != 0)
         return hip_fail(hipErrorInvalidValue,
                         "flags is 0x%x, which has bits that are not known here", flags);
@@ -140,7 +140,7 @@ hipError_t hipStreamGetFlags(hipStream_t stream, unsigned int *flags)
     hipError_t code = get(stream, &object);
 
     if (code == hipSuccess && !flags)
-        code = hip_fail(hipErrorInvalidValue, "flags is NULL");
+        code = hip_null("flags");
     if (code == hipSuccess)
         *flags = object.flags;
     HIP_RETURN(code);
@@ -152,7 +152,7 @@ hipError_t hipStreamGetPriority(hipStream_t stream, int *priority)
     hipError_t code = get(stream, &object);
 
     if (code == hipSuccess && !priority)
-        code = hip_fail(hipErrorInvalidValue, "priority is NULL");
+        code = hip_null("priority");
     if (code == hipSuccess)
         *priority = object.priority;
     HIP_RETURN(code);
@@ -164,7 +164,7 @@ hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device)
     hipError_t code = get(stream, &object);
 
     if (code == hipSuccess && !device)
-        code = hip_fail(hipErrorInvalidValue, "device is NULL");
+        code = hip_null("device");
     if (code == hipSuccess)
         *device = object.device;
     HIP_RETURN(code);
@@ -214,7 +214,7 @@ static hipError_t end_capture(hipStream_t stream, hipGraph_t *graph)
     hipError_t code;
 
     if (!graph)
-        return hip_fail(hipErrorInvalidValue, "graph is NULL");
+        return hip_null("graph");
     if (is_named(stream))
         return hip_fail(hipErrorIllegalState, "the stream is not capturing");
     /* Before the capture ends, so that nothing is lost when there is no room. */
@@ -240,7 +240,7 @@ hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *stat
     hipError_t code = get(stream, &object);
 
     if (code == hipSuccess && !status)
-        code = hip_fail(hipErrorInvalidValue, "status is NULL");
+        code = hip_null("status");
     if (code == hipSuccess)
         *status = object.capturing ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
     HIP_RETURN(code);

@@ -72,7 +72,7 @@ static hipError_t set_access(void *ptr, size_t size, const hipMemAccessDesc *des
     if (code != hipSuccess)
         return code;
     if (!ptr || !desc)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", ptr ? "desc" : "ptr");
+        return hip_null(ptr ? "desc" : "ptr");
     if (size == 0 || count == 0)
         return hip_fail(hipErrorInvalidValue, "%s is 0", size ? "count" : "size");
     code = collect(state, desc, count, access, &subjects);
@@ -96,10 +96,7 @@ static hipError_t get_access(unsigned long long *flags, const hipMemLocation *lo
     if (code != hipSuccess)
         return code;
     if (!flags || !location || !ptr)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL",
-                        !flags      ? "flags"
-                        : !location ? "location"
-                                    : "ptr");
+        return hip_null(!flags ? "flags" : !location ? "location" : "ptr");
     code = hip_check_location(state, location, hipErrorInvalidValue, "location");
     if (code != hipSuccess)
         return code;

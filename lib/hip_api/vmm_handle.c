@@ -38,7 +38,7 @@ static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t size,
     if (code != hipSuccess)
         return code;
     if (!handle || !prop)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", handle ? "prop" : "handle");
+        return hip_null(handle ? "prop" : "handle");
     if (size == 0)
         return hip_fail(hipErrorInvalidValue, "size is 0");
     if (flags != 0)
@@ -78,7 +78,7 @@ hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle)
     hipError_t code = hip_start_vmm(&state);
 
     if (code == hipSuccess && !handle)
-        code = hip_fail(hipErrorInvalidValue, "handle is NULL");
+        code = hip_null("handle");
     if (code == hipSuccess)
         code = hip_from_errno(vmm_release(state->vmm, hip_to_vmm(handle)));
     HIP_RETURN(code);
@@ -93,7 +93,7 @@ static hipError_t retain(hipMemGenericAllocationHandle_t *handle, void *addr)
     if (code != hipSuccess)
         return code;
     if (!handle || !addr)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", handle ? "addr" : "handle");
+        return hip_null(handle ? "addr" : "handle");
     code = hip_from_errno(vmm_retain(state->vmm, (uint64_t)(uintptr_t)addr, &found));
     if (code == hipSuccess)
         *handle = hip_from_vmm(found);
@@ -114,7 +114,7 @@ static hipError_t get_properties(hipMemAllocationProp *prop, hipMemGenericAlloca
     if (code != hipSuccess)
         return code;
     if (!prop || !handle)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", prop ? "handle" : "prop");
+        return hip_null(prop ? "handle" : "prop");
     code = hip_from_errno(vmm_get_props(state->vmm, hip_to_vmm(handle), &props, NULL));
     if (code != hipSuccess)
         return code;
@@ -148,7 +148,7 @@ static hipError_t get_granularity(size_t *granularity, const hipMemAllocationPro
     if (code != hipSuccess)
         return code;
     if (!granularity || !prop)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", granularity ? "prop" : "granularity");
+        return hip_null(granularity ? "prop" : "granularity");
     code = check_prop(state, prop, hipErrorInvalidValue);
     if (code != hipSuccess)
         return code;

@@ -18,7 +18,7 @@ static hipError_t address_reserve(void **ptr, size_t size, size_t alignment, voi
     if (code != hipSuccess)
         return code;
     if (!ptr)
-        return hip_fail(hipErrorInvalidValue, "ptr is NULL");
+        return hip_null("ptr");
     if (flags != 0)
         return hip_fail(hipErrorInvalidValue, "flags is 0x%llx, not 0", flags);
     code = hip_from_errno(vmm_reserve(state->vmm, size, alignment, address(addr), &va));
@@ -39,7 +39,7 @@ static hipError_t start_with_range(const void *ptr, size_t size, struct hip_stat
     hipError_t code = hip_start_vmm(state);
 
     if (code == hipSuccess && !ptr)
-        code = hip_fail(hipErrorInvalidValue, "ptr is NULL");
+        code = hip_null("ptr");
     if (code == hipSuccess && size == 0)
         code = hip_fail(hipErrorInvalidValue, "size is 0");
     return code;
@@ -64,7 +64,7 @@ static hipError_t map(void *ptr, size_t size, size_t offset, hipMemGenericAlloca
     if (code != hipSuccess)
         return code;
     if (!handle)
-        return hip_fail(hipErrorInvalidValue, "handle is NULL");
+        return hip_null("handle");
     if (flags != 0)
         return hip_fail(hipErrorInvalidValue, "flags is 0x%llx, not 0", flags);
     return hip_from_errno(vmm_map(state->vmm, address(ptr), size, offset, hip_to_vmm(handle)));

@@ -23,7 +23,7 @@ static hipError_t export_handle(void *out, hipMemGenericAllocationHandle_t handl
     if (code != hipSuccess)
         return code;
     if (!out || !handle)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", out ? "handle" : "shareableHandle");
+        return hip_null(out ? "handle" : "shareableHandle");
     if (flags != 0)
         return hip_fail(hipErrorInvalidValue, "flags is 0x%llx, not 0", flags);
     code = hip_from_errno(vmm_get_props(state->vmm, hip_to_vmm(handle), &props, NULL));
@@ -79,7 +79,7 @@ static hipError_t import_handle(hipMemGenericAllocationHandle_t *handle, void *o
     if (code != hipSuccess)
         return code;
     if (!handle || !os_handle)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", handle ? "osHandle" : "handle");
+        return hip_null(handle ? "osHandle" : "handle");
     switch (type) {
     case hipMemHandleTypePosixFileDescriptor:
         break;
@@ -131,7 +131,7 @@ static hipError_t range_handle(void *handle, hipDeviceptr_t ptr, size_t size,
     if (code != hipSuccess)
         return code;
     if (!handle || !ptr)
-        return hip_fail(hipErrorInvalidValue, "%s is NULL", handle ? "ptr" : "handle");
+        return hip_null(handle ? "ptr" : "handle");
     if (size == 0)
         return hip_fail(hipErrorInvalidValue, "size is 0");
     if (type != hipMemRangeHandleTypeDmaBufFd)
