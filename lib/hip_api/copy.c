@@ -63,8 +63,10 @@ static hipError_t classify(struct hip_state *state, const void *ptr, size_t size
     if (last.kind != VMM_KIND_NONE && last.kind != VMM_KIND_REGISTERED)
         return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx begin outside GPU memory",
                         size, (unsigned long long)address(ptr));
-    if (device && first.kind != VMM_KIND_REGISTERED)
-        return hip_fail(hipErrorInvalidValue, "no device memory at 0x%llx, against the kind",
+    if (device &&
+        (first.kind != VMM_KIND_REGISTERED || size > first.base + first.size - address(ptr)))
+        return hip_fail(hipErrorInvalidValue,
+                        "0x%zx bytes at 0x%llx are neither this library's nor registered", size,
                         (unsigned long long)address(ptr));
     return hipSuccess;
 }
@@ -266,21 +268,6 @@ static int fill_piece(void *arg, void *cpu, uint64_t size)
     return 0;
 }
 
-/* The program's own memory is filled as the device's is when it was registered, all of it. */
-static hipError_t fill_registered(struct hip_state *state, void *dst, size_t size,
-                                  struct pattern *pattern)
-{
-    struct vmm_range range;
-
-    vmm_query(state->vmm, address(dst), &range);
-    if (range.kind != VMM_KIND_REGISTERED || size > range.base + range.size - address(dst))
-        return hip_fail(hipErrorInvalidValue,
-                        "0x%zx bytes at 0x%llx are neither this library's nor registered", size,
-                        (unsigned long long)address(dst));
-    fill_piece(pattern, dst, size);
-    return hipSuccess;
-}
-
 static hipError_t fill(hipStream_t stream, void *dst, uint32_t value, unsigned int width,
                        size_t count)
 {
@@ -298,11 +285,11 @@ static hipError_t fill(hipStream_t stream, void *dst, uint32_t value, unsigned i
                         (unsigned long long)address(dst), width);
     if (count > SIZE_MAX / width)
         return hip_fail(hipErrorInvalidValue, "count is 0x%zx", count);
-    code = classify(state, dst, count * width, false, &ours);
+    code = classify(state, dst, count * width, true, &ours);
     if (code != hipSuccess)
         return code;
-    if (!ours)
-        return fill_registered(state, dst, count * width, &pattern);
+    if (!ours) /* the program's own, registered */
+        return hip_from_errno(fill_piece(&pattern, dst, count * width));
     return hip_from_errno(vmm_cpu_walk(state->vmm, address(dst), count * width, VMM_PROT_WRITE,
                                        fill_piece, &pattern));
 }

@@ -67,7 +67,9 @@ struct fixture {
     struct vmm *vmm;
 };
 
-static inline void fixture_open(struct fixture *f, const char *machine, const char *kernel)
+/* injector: NULL, or what becomes one in front of the machine, to be destroyed after the close. */
+static inline void fixture_open_over(struct fixture *f, const char *machine, const char *kernel,
+                                     struct kfd_sys **injector)
 {
     struct fake_options options = {
         .size = sizeof(options), .machine = machine, .kernel = kernel, .flags = FAKE_STRICT};
@@ -76,9 +78,16 @@ static inline void fixture_open(struct fixture *f, const char *machine, const ch
     hipxReset();
     if (fake_create(&options, &f->fake) != 0)
         fail_msg("%s", fake_error_text());
-    kfd_sys_set_default(fake_sys(f->fake));
+    if (injector)
+        assert_int_equal(kfd_sys_inject_new(fake_sys(f->fake), injector), 0);
+    kfd_sys_set_default(injector ? *injector : fake_sys(f->fake));
     HIP_OK(hip_start(&hip));
     f->vmm = hip->vmm;
+}
+
+static inline void fixture_open(struct fixture *f, const char *machine, const char *kernel)
+{
+    fixture_open_over(f, machine, kernel, NULL);
 }
 
 /* Checks that the test left nothing behind. */
