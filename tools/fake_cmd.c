@@ -14,9 +14,6 @@
 
 #define PRELOAD_NAME "libkfdirect-fake-preload.so"
 #define DEFAULT_MACHINE "mi300x:8"
-/* Exit codes, as a shell has them. */
-#define CANNOT_START 126
-#define NOT_FOUND 127
 
 static void list(FILE *out, int (*entry)(size_t i, struct fake_listed *out))
 {
@@ -48,52 +45,6 @@ static int usage(FILE *out, int code)
                  "options:\n");
     list(out, fake_list_kernel);
     return code;
-}
-
-/* Where the preload library is, seen from this program: in the build directory or installed. */
-static bool find_preload(char *out)
-{
-    static const char *const places[] = {"../lib/fake/preload", KFDIRECT_PRELOAD_FROM_BIN};
-    char self[PATH_MAX], path[PATH_MAX + 128];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash;
-
-    if (n <= 0)
-        return false;
-    self[n] = '\0';
-    slash = strrchr(self, '/');
-    if (slash == NULL)
-        return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s/" PRELOAD_NAME, self, places[i]);
-        if (realpath(path, out) != NULL)
-            return true;
-    }
-    return false;
-}
-
-/* First of all that is preloaded, so that nothing else sees a device open; but a sanitizer's
- * runtime must be before it. */
-static int set_preload(const struct program *program)
-{
-    const char *others = getenv("LD_PRELOAD");
-    char path[PATH_MAX], *all;
-    int err;
-
-    if (!find_preload(path)) {
-        fprintf(stderr, "kfdirect: " PRELOAD_NAME " is not here: only programs linked with "
-                        "libkfdirect see the fake machine\n");
-        return 0;
-    }
-    if (others == NULL || strncmp(others, path, strlen(path)) == 0)
-        others = "";
-    if (asprintf(&all, "%s%s%s%s%s", program->runtime, program->runtime[0] ? ":" : "", path,
-                 others[0] ? ":" : "", others) < 0)
-        return -1;
-    err = setenv("LD_PRELOAD", all, 1);
-    free(all);
-    return err;
 }
 
 /* The program may change its directory before it opens its first device. */
@@ -173,8 +124,8 @@ static int set_machine(const struct world *world)
 
 static int start(char **argv, const struct world *world, const char *log)
 {
-    struct program program;
-    int status = set_machine(world), err;
+    char path[PATH_MAX];
+    int status = set_machine(world);
 
     if (status != TOOL_OK)
         return status;
@@ -182,24 +133,12 @@ static int start(char **argv, const struct world *world, const char *log)
         fprintf(stderr, "kfdirect: --log %s: %s\n", log, strerror(errno));
         return TOOL_USAGE;
     }
-    err = program_look(argv[0], &program);
-    if (err == 0 && program.closed != NULL) {
-        fprintf(stderr,
-                "kfdirect: %s: %s, so no library can be put under it: it would see this machine's "
-                "devices, not the fake ones\n",
-                program.path, program.closed);
-        return CANNOT_START;
+    if (!program_library(PRELOAD_NAME, "../lib/fake/preload", path)) {
+        fprintf(stderr, "kfdirect: " PRELOAD_NAME " is not here: only programs linked with "
+                        "libkfdirect see the fake machine\n");
+        path[0] = '\0';
     }
-    if (err == 0 && set_preload(&program) != 0) {
-        fprintf(stderr, "kfdirect: %s\n", strerror(errno));
-        return TOOL_FAILED;
-    }
-    if (err == 0) {
-        execvp(argv[0], argv);
-        err = errno;
-    }
-    fprintf(stderr, "kfdirect: %s: %s\n", argv[0], strerror(err));
-    return err == ENOENT ? NOT_FOUND : CANNOT_START;
+    return program_start(argv, path, "it would see this machine's devices, not the fake ones");
 }
 
 int fake_cmd(int argc, char **argv)

@@ -18,6 +18,8 @@ static const struct {
      "run a program on a fake machine (kfdirect fake --help)"},
     {"replay", replay_cmd, "[--machine NAME] [--kernel VERSION] [--process ID] LOG",
      "do again what kfdirect fake --log wrote, and compare the answers"},
+    {"trace", trace_cmd, "[--output FILE] -- PROGRAM [ARGUMENTS]",
+     "write down what a program asks of the driver, in words"},
 };
 
 static void usage(FILE *out)

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #define DEFAULT_PATH "/bin:/usr/bin"
+/* Exit codes, as a shell has them. */
+#define CANNOT_START 126
+#define NOT_FOUND 127
 
 /* A program's file in memory. */
 struct image {
@@ -182,4 +185,67 @@ int program_look(const char *name, struct program *out)
     memset(out, 0, sizeof(*out));
     err = find(name, out->path);
     return err != 0 ? err : look(out->path, out, 0);
+}
+
+bool program_library(const char *name, const char *built, char *out)
+{
+    const char *const places[] = {built, KFDIRECT_PRELOAD_FROM_BIN};
+    char self[PATH_MAX], path[PATH_MAX + 128];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    slash = strrchr(self, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s/%s", self, places[i], name);
+        if (realpath(path, out) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* First of all that is preloaded, so that nothing else sees a device open; but a sanitizer's
+ * runtime must be before it. */
+static int set_preload(const char *library, const struct program *program)
+{
+    const char *others = getenv("LD_PRELOAD");
+    size_t len = strlen(library);
+    char *all;
+    int err;
+
+    if (others == NULL)
+        others = "";
+    if (strncmp(others, library, len) == 0 && (others[len] == ':' || others[len] == '\0'))
+        others += others[len] == ':' ? len + 1 : len;
+    if (asprintf(&all, "%s%s%s%s%s", program->runtime, program->runtime[0] ? ":" : "", library,
+                 others[0] ? ":" : "", others) < 0)
+        return -1;
+    err = setenv("LD_PRELOAD", all, 1);
+    free(all);
+    return err;
+}
+
+int program_start(char **argv, const char *library, const char *loss)
+{
+    struct program program;
+    int err = program_look(argv[0], &program);
+
+    if (err == 0 && program.closed != NULL) {
+        fprintf(stderr, "kfdirect: %s: %s, so no library can be put under it: %s\n", program.path,
+                program.closed, loss);
+        return CANNOT_START;
+    }
+    if (err == 0 && library[0] != '\0' && set_preload(library, &program) != 0)
+        err = errno;
+    if (err == 0) {
+        execvp(argv[0], argv);
+        err = errno;
+    }
+    fprintf(stderr, "kfdirect: %s: %s\n", argv[0], strerror(err));
+    return err == ENOENT ? NOT_FOUND : CANNOT_START;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program is, before it is started: can a library be preloaded into it? */
+/* Starting a program with a library preloaded, if that can be. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
@@ -18,5 +18,13 @@ struct program {
 /* Finds a program as execvp(3) does and looks at it, or at the interpreter that its first line
  * names. 0; ENOENT: not found; EACCES and others: found, but it can't be read or run. */
 int program_look(const char *name, struct program *out);
+
+/* Where a library is, seen from this program: in the build directory or installed. out has PATH_MAX
+ * bytes. */
+bool program_library(const char *name, const char *built, char *out);
+
+/* Becomes the program argv[0], with a library ("": none) preloaded. Returns only with an exit code,
+ * after saying on stderr why; loss says what it means when no library can be preloaded. */
+int program_start(char **argv, const char *library, const char *loss);
 
 #endif

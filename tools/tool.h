@@ -19,6 +19,7 @@ int info_cmd(int argc, char **argv);
 int demo_cmd(int argc, char **argv);
 int fake_cmd(int argc, char **argv);
 int replay_cmd(int argc, char **argv);
+int trace_cmd(int argc, char **argv);
 
 /*
  * Where a sub-command works: on a fake machine made by the tool itself, so that its GPU side can be

@@ -3,6 +3,7 @@
 """Everyday commands on a fake machine with two GPUs. usage: commands.py KFDIRECT. Prints TAP."""
 import subprocess
 import sys
+import tempfile
 
 KFDIRECT = sys.argv[1]
 NODES = "/sys/class/kfd/kfd/topology/nodes"
@@ -103,6 +104,27 @@ def processes_of_one_command_share_a_machine_and_two_commands_do_not():
     trees = [run("sh", "-c", "echo $KFDIRECT_FAKE_TREE") for _ in range(2)]
     expect(all(tree.strip() for tree in trees) and trees[0] != trees[1], trees)
     expect(run("env", "-i", "/bin/sh", "-c", "echo $KFDIRECT_FAKE").strip() == "mi210:2", "env -i")
+
+
+@case
+def trace_writes_requests_in_words():
+    with tempfile.TemporaryDirectory() as folder:
+        name = folder + "/trace"
+        run(KFDIRECT, "trace", "--output", name, "--", sys.executable, "-c", """
+import fcntl, os
+fd = os.open("/dev/kfd", os.O_RDWR)
+fcntl.ioctl(fd, 0x80084b01, bytes(8))
+try:
+    fcntl.ioctl(fd, 0xc0084bff, bytes(8))
+except OSError:
+    os.close(fd)
+""")
+        with open(name) as text:
+            lines = text.read().splitlines()
+    for line, words in zip(lines, (("open /dev/kfd", " = "),
+                                   ("GET_VERSION -> major_version=1 minor_version=", " = 0 <"),
+                                   (" = -1 ENOTTY <",), ("close fd=", " = 0 <")), strict=True):
+        expect(all(word in line for word in words), line)
 
 
 print(f"1..{len(cases)}")

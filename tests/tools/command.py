@@ -50,7 +50,7 @@ def no_command_and_unknown_command_are_usage_errors():
 @case
 def help_goes_to_stdout():
     for args in (("--help",), ("info", "--help"), ("demo", "--help"), ("fake", "--help"),
-                 ("replay", "--help")):
+                 ("replay", "--help"), ("trace", "--help")):
         result = run(*args)
         expect_exit(result, 0)
         expect("usage:" in result.stdout, f"{args}: {result.stdout}")
