@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Everyday commands on a fake machine with two GPUs. usage: commands.py KFDIRECT. Prints TAP."""
+import errno
+import os
 import subprocess
 import sys
 import tempfile
@@ -104,6 +106,26 @@ def processes_of_one_command_share_a_machine_and_two_commands_do_not():
     trees = [run("sh", "-c", "echo $KFDIRECT_FAKE_TREE") for _ in range(2)]
     expect(all(tree.strip() for tree in trees) and trees[0] != trees[1], trees)
     expect(run("env", "-i", "/bin/sh", "-c", "echo $KFDIRECT_FAKE").strip() == "mi210:2", "env -i")
+
+
+@case
+def strict_mode_says_what_was_undefined():
+    program = """
+import fcntl, os, sys
+if len(sys.argv) == 1:
+    fd = os.open("/dev/dri/renderD128", os.O_RDWR)
+    os.set_inheritable(fd, True)
+    os.execv(sys.executable, [sys.executable, "-c", os.environ["PROGRAM"], str(fd)])
+try:
+    fcntl.ioctl(int(sys.argv[1]), 0xc0406400, bytes(64))
+except OSError as error:
+    print(error.errno)
+"""
+    result = subprocess.run([KFDIRECT, "fake", "--strict", "--", sys.executable, "-c", program],
+                            env=os.environ | {"PROGRAM": program}, capture_output=True, text=True,
+                            timeout=120)
+    expect(result.stdout.split() == [str(errno.ENOTRECOVERABLE)], result)
+    expect("kfdirect: undefined use: " in result.stderr, result.stderr)
 
 
 @case
