@@ -129,6 +129,14 @@ except OSError as error:
 
 
 @case
+def a_fake_that_cannot_be_made_is_no_way_to_the_host():
+    result = subprocess.run([KFDIRECT, "fake", "--", "sh", "-c",
+                             "KFDIRECT_FAKE=voodoo2:1 exec cat /dev/kfd"],
+                            capture_output=True, text=True, timeout=120)
+    expect("voodoo2" in result.stderr and "/dev/kfd: No such device" in result.stderr, result.stderr)
+
+
+@case
 def trace_writes_requests_in_words():
     with tempfile.TemporaryDirectory() as folder:
         name = folder + "/trace"

@@ -34,7 +34,7 @@ static int open_node(const char *path, int flags)
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return preload_result(-EEXIST);
     /* The file would belong to the parent, whose memory this is. */
-    if (!preload_is_self())
+    if (!preload_is_self() || sys == NULL)
         return preload_result(-ENXIO);
     preload_enter();
     fd = sys->ops->open_path(sys, path, flags);

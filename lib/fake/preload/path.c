@@ -298,6 +298,11 @@ static enum preload_where classify(const char *path, struct preload_place *out)
     if (!candidate(path))
         return PRELOAD_HOST;
     fake = preload_fake();
+    if (preload_failed() && is_node(path)) {
+        strcpy(out->path, path);
+        out->name = out->path;
+        return PRELOAD_NODE;
+    }
     root = fake != NULL ? preload_root() : NULL;
     if (root == NULL || strlen(root) + strlen(path) >= PRELOAD_PATH)
         return PRELOAD_HOST;

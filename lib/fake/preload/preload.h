@@ -64,7 +64,9 @@ static inline void preload_leave(void)
 /* The fake, made at the first call; NULL: none was asked for, or it can't be made (said once on
  * stderr). */
 struct fake *preload_fake(void);
-/* The same, but only if it was made already. */
+/* Was one asked for that can't be made? Then there are no devices: the host's are not meant. */
+bool preload_failed(void);
+/* The same as preload_fake, but only if it was made already. */
 struct fake *preload_fake_if_made(void);
 /* The fake's system. */
 struct kfd_sys *preload_sys(void);

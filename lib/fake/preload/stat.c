@@ -22,6 +22,8 @@ static int node_number(const struct fake *fake, const char *path, dev_t *dev, ui
     unsigned int minor;
     int gpu, end = 0;
 
+    if (fake == NULL)
+        return -ENOENT;
     if (strcmp(path, "/dev/kfd") == 0) {
         *dev = makedev(FAKE_KFD_MAJOR, 0);
         *presence = fake->profile->kfd_node;

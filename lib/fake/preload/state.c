@@ -18,7 +18,7 @@ __thread int preload_depth __attribute__((tls_model("initial-exec")));
 static pthread_once_t fake_once = PTHREAD_ONCE_INIT;
 static struct fake *_Atomic fake;
 static struct kfd_sys *sys;
-static atomic_bool said;
+static atomic_bool said, failed;
 static atomic_int self; /* the process; a child of vfork does not change it */
 
 /* Once for a program and all that it starts. */
@@ -50,6 +50,7 @@ static void make_fake(void)
         return;
     if (fake_create_from_spec(spec, &made) != 0) {
         fprintf(stderr, "kfdirect: KFDIRECT_FAKE=%s: %s\n", spec, kfd_error_text());
+        atomic_store(&failed, true);
         return;
     }
     made->speaks = true;
@@ -69,6 +70,11 @@ struct fake *preload_fake(void)
     preload_leave();
     errno = saved;
     return atomic_load(&fake);
+}
+
+bool preload_failed(void)
+{
+    return atomic_load(&failed);
 }
 
 struct fake *preload_fake_if_made(void)
