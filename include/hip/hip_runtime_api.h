@@ -241,7 +241,11 @@ hipError_t hipDeviceSynchronize(void);
  * handles and registered memory stay. */
 hipError_t hipDeviceReset(void);
 
-/* Contexts: one per device, which always exists. */
+/*
+ * Contexts: one per device, which always exists; flags are ignored, and to create one pushes it.
+ *   hipErrorInvalidContext  no context, or nothing was pushed that could be popped
+ *   hipErrorInvalidValue    32 are pushed already
+ */
 hipError_t hipCtxCreate(hipCtx_t *context, unsigned int flags, hipDevice_t device);
 hipError_t hipCtxDestroy(hipCtx_t context);
 hipError_t hipCtxGetCurrent(hipCtx_t *context);
@@ -387,7 +391,8 @@ hipError_t hipMallocManaged(void **ptr, size_t size, unsigned int flags HIPX_DEF
 
 /* Pointers. Every output of hipMemGetAddressRange may be NULL. An address that is not the
  * library's is hipErrorInvalidValue, for hipMemGetAddressRange hipErrorNotFound; for
- * hipPointerGetAttributes it is success and hipMemoryTypeUnregistered. */
+ * hipPointerGetAttributes it is success and hipMemoryTypeUnregistered, and for
+ * hipDrvPointerGetAttributes success and zeros. A token of peers is hipErrorNotSupported. */
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void *ptr);
 hipError_t hipPointerGetAttribute(void *data, hipPointer_attribute attribute, hipDeviceptr_t ptr);
 hipError_t hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *attributes,
@@ -433,7 +438,17 @@ hipError_t hipMemsetD32Async(hipDeviceptr_t dst, int value, size_t count,
 /*
  * Streams and events. A capture records nothing: memory calls that take no stream succeed inside
  * it, copies on the capturing stream are hipErrorStreamCaptureUnsupported, and the graph it ends
- * in is empty and can only be destroyed.
+ * in is empty and can only be destroyed. Work is always done, so no call is hipErrorNotReady.
+ *   hipErrorInvalidHandle              a stream, event or graph that does not live; to destroy a
+ *                                      stream that was not created; the time of an event that was
+ *                                      not recorded or keeps none
+ *   hipErrorInvalidValue               flags, a mode, that are none
+ *   hipErrorNotSupported               hipEventInterprocess
+ *   hipErrorOutOfMemory                no host memory for one more
+ *   hipErrorIllegalState               a capture begun twice, or ended without one
+ *   hipErrorStreamCaptureWrongThread   a capture that is not relaxed, ended by another thread
+ *   hipErrorStreamCaptureUnsupported   a capture of a stream that was not created; a query of, a
+ *                                      wait for, or an event recorded on a stream that captures
  */
 hipError_t hipStreamCreate(hipStream_t *stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags);
@@ -460,7 +475,9 @@ hipError_t hipEventSynchronize(hipEvent_t event);
 hipError_t hipEventQuery(hipEvent_t event);
 hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop);
 
-/* Legacy sharing. Not supported: hipMemExportToShareableHandle is the way to share memory. */
+/* Legacy sharing. Always hipErrorNotSupported: hipMemExportToShareableHandle is the way to share
+ * memory. hipErrorInvalidValue: memory that is not hipMalloc's, flags that are not 1, and
+ * every address to close, as none was opened. */
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr);
 hipError_t hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned int flags);
 hipError_t hipIpcCloseMemHandle(void *ptr);
