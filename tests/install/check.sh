@@ -36,6 +36,12 @@ for library in "$prefix"/lib/libkfdirect*.so; do
         "$(readelf -d "$library" | grep -E 'RPATH|RUNPATH|TEXTREL')"
 done
 
+# What the driver ties to the process must outlive a dlclose.
+for library in kfdirect kfdirect-fake; do
+    verdict "lib$library stays loaded" \
+        "$(readelf -d "$prefix/lib/lib$library.so" | grep -q 'FLAGS_1.*NODELETE' || echo 'not marked NODELETE')"
+done
+
 # Half the point of a small library; the budget is for x86-64.
 small() {
     strip -o "$scratch/stripped" "$prefix/lib/libkfdirect.so" && stat -c '%s bytes' "$scratch/stripped" &&
