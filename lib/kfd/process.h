@@ -11,8 +11,9 @@
  */
 uint32_t kfd_process_generation(void);
 
-/* Serialises kfd_open and kfd_close; taken across fork so that a child can open. Held over ioctls:
- * opening is initialisation, and two opens must not acquire one GPU twice. */
+/* Serialises kfd_open, kfd_close and the choice of a default system; taken across fork so that a
+ * child can open. Held over ioctls: opening is initialisation, and two opens must not acquire one
+ * GPU twice. */
 void kfd_process_lock(void);
 void kfd_process_unlock(void);
 

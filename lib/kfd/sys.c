@@ -2,13 +2,13 @@
 /* Which system a kfd_open(NULL, ...) gets. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <kfdirect/kfd.h>
 #include "kfd/error.h"
+#include "kfd/process.h"
 #include "kfd/poison.h"
 
 #define FAKE_LIBRARY "libkfdirect-fake.so.0"
@@ -16,15 +16,15 @@
 typedef int fake_from_env_fn(const char *spec, struct kfd_sys **out);
 typedef const char *fake_error_text_fn(void);
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct kfd_sys *chosen; /* by kfd_sys_set_default; under lock */
-static struct kfd_sys *fake;   /* by KFDIRECT_FAKE, kept for the life of the process; under lock */
+/* Both under the opening lock, which no forked child inherits locked. */
+static struct kfd_sys *chosen; /* by kfd_sys_set_default */
+static struct kfd_sys *fake;   /* by KFDIRECT_FAKE, kept for the life of the process */
 
 void kfd_sys_set_default(struct kfd_sys *sys)
 {
-    pthread_mutex_lock(&lock);
+    kfd_process_lock();
     chosen = sys;
-    pthread_mutex_unlock(&lock);
+    kfd_process_unlock();
 }
 
 /* By the loader's rules, else from the folder this library itself lies in. */
@@ -84,7 +84,7 @@ int kfd_sys_default(struct kfd_sys **out)
     const char *spec = is_preloaded() ? NULL : secure_getenv("KFDIRECT_FAKE");
     int ret = 0;
 
-    pthread_mutex_lock(&lock);
+    kfd_process_lock();
     if (chosen) {
         *out = chosen;
     } else if (!spec || !*spec) {
@@ -95,7 +95,7 @@ int kfd_sys_default(struct kfd_sys **out)
         if (ret == 0)
             *out = fake;
     }
-    pthread_mutex_unlock(&lock);
+    kfd_process_unlock();
     return ret;
 }
 
