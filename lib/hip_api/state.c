@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hip_api/state.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -34,10 +33,10 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forget_parent);
 }
 
-/* What a failed kfd_open means: running out of descriptors is no statement about GPUs. */
+/* What a failed kfd_open means: running out of descriptors or memory is no statement about GPUs. */
 static hipError_t from_open(int err)
 {
-    return err == -EMFILE || err == -ENFILE ? hipErrorOperatingSystem : hipErrorNoDevice;
+    return kfd_error_is_shortage(err) ? hip_from_errno(err) : hipErrorNoDevice;
 }
 
 static hipError_t fail_no_device(const struct kfd *kfd)

@@ -3,6 +3,9 @@
 #ifndef KFD_ERROR_H
 #define KFD_ERROR_H
 
+#include <errno.h>
+#include <stdbool.h>
+
 #include <kfdirect/version.h>
 
 /* Stores the text, truncated at 511 bytes; with a prefix, puts "text: " before the present one. */
@@ -13,6 +16,13 @@ void kfd_error_prefix(const char *fmt, ...) KFDIRECT_PRINTF(1, 2);
 static inline int kfd_error_is(int err)
 {
     return err;
+}
+
+/* Whether the error is about what the process or the system has left, and so says nothing about the
+ * file, node or GPU that was asked: whoever leaves out what fails must not leave out that. */
+static inline bool kfd_error_is_shortage(int err)
+{
+    return err == -ENOMEM || err == -EMFILE || err == -ENFILE;
 }
 
 /* Stores the text and is err, a negative errno, so that a failing path reads

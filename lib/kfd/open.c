@@ -144,7 +144,9 @@ static void name_device(struct kfd_device *dev)
         memcpy(info->product, product, sizeof(product));
 }
 
-/* Adds one GPU as the next device. A reason to leave it out is a negative errno. */
+/* Adds one GPU as the next device. A reason to leave it out is a negative errno; a shortage is
+ * none.
+ */
 static int add_device(struct kfd *kfd, const struct kfd_device_info *info,
                       const struct apertures *apertures)
 {
@@ -187,8 +189,11 @@ static int add_devices(struct kfd *kfd, const struct kfd_topology *topo)
         ret = kfd_fail(-ENOMEM, "no memory for %u devices", topo->gpu_count);
     for (uint32_t i = 0; ret == 0 && i < topo->gpu_count; i++) {
         const struct kfd_device_info *info = &topo->gpus[i];
+        int err = add_device(kfd, info, &apertures);
 
-        if (add_device(kfd, info, &apertures) < 0)
+        if (kfd_error_is_shortage(err))
+            ret = kfd_fail_in(err, "GPU node %u (gpu_id %u)", info->node, info->gpu_id);
+        else if (err < 0)
             ret = kfd_notes_add(&kfd->skipped, "GPU node %u (gpu_id %u): %s", info->node,
                                 info->gpu_id, kfd_error_text());
     }

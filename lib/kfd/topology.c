@@ -220,7 +220,7 @@ static int list_numbers(struct scan *scan, const char *path, struct numbers *lis
 
     *list = (struct numbers){0};
     ret = scan->sys->ops->list_dir(scan->sys, path, add_number, list);
-    if (ret < 0 && ret != -ENOMEM)
+    if (ret < 0)
         kfd_fail(ret, "%s: %s", path, kfd_errno_name(ret));
     if (list->count)
         qsort(list->value, list->count, sizeof(*list->value), compare_numbers);
@@ -240,8 +240,11 @@ static int grow(void **array, uint32_t *count, size_t size)
     return 0;
 }
 
-static int skip(struct scan *scan, const char *what)
+/* Leaves out what failed with err, unless that is a shortage, which ends the scan. */
+static int skip(struct scan *scan, const char *what, int err)
 {
+    if (kfd_error_is_shortage(err))
+        return err;
     return kfd_notes_add(&scan->topo->skipped, "%s: %s", what, kfd_error_text());
 }
 
@@ -263,6 +266,8 @@ static int read_banks(struct scan *scan, uint32_t node, struct kfd_device_info *
         snprintf(path, sizeof(path), KFD_TOPOLOGY_PATH "/nodes/%u/mem_banks/%u/properties", node,
                  banks.value[i]);
         ret = read_keys(scan, path, bank_keys, COUNT(bank_keys), &bank);
+        if (kfd_error_is_shortage(ret))
+            break;
         if (ret < 0 || (bank.heap != HEAP_PUBLIC && bank.heap != HEAP_PRIVATE))
             continue;
         if (bank.size > UINT64_MAX - info->vram_size)
@@ -279,16 +284,20 @@ static int read_banks(struct scan *scan, uint32_t node, struct kfd_device_info *
     return ret;
 }
 
-static void read_name(struct scan *scan, uint32_t node, struct kfd_device_info *info)
+/* Only a shortage is an error: older kernels have no name. */
+static int read_name(struct scan *scan, uint32_t node, struct kfd_device_info *info)
 {
     char path[PATH_SIZE];
+    int ret;
 
     snprintf(path, sizeof(path), KFD_TOPOLOGY_PATH "/nodes/%u/name", node);
-    if (read_text(scan, path) == 0) {
+    ret = read_text(scan, path);
+    if (ret == 0) {
         scan->text[strcspn(scan->text, "\n")] = '\0';
         snprintf(info->product, sizeof(info->product), "%.*s", (int)sizeof(info->product) - 1,
                  scan->text);
     }
+    return kfd_error_is_shortage(ret) ? ret : 0;
 }
 
 static int read_gpu(struct scan *scan, uint32_t node, uint32_t gpu_id)
@@ -302,16 +311,15 @@ static int read_gpu(struct scan *scan, uint32_t node, uint32_t gpu_id)
     ret = read_keys(scan, path, node_keys, COUNT(node_keys), &info);
     if (ret == 0)
         ret = read_banks(scan, node, &info);
-    if (ret == -ENOMEM)
-        return ret;
     if (ret < 0) {
         snprintf(path, sizeof(path), "GPU node %u (gpu_id %u)", node, gpu_id);
-        return skip(scan, path);
+        return skip(scan, path, ret);
     }
     if (info.num_xcc == 0)
         info.num_xcc = 1; /* kernels before partitions do not say */
-    read_name(scan, node, &info);
-    ret = grow((void **)&topo->gpus, &topo->gpu_count, sizeof(*topo->gpus));
+    ret = read_name(scan, node, &info);
+    if (ret == 0)
+        ret = grow((void **)&topo->gpus, &topo->gpu_count, sizeof(*topo->gpus));
     if (ret == 0)
         topo->gpus[topo->gpu_count - 1] = info;
     return ret;
@@ -329,8 +337,8 @@ static int read_links(struct scan *scan, uint32_t node, const char *kind, bool p
     ret = list_numbers(scan, path, &list);
     if (ret == -ENOENT)
         ret = 0;
-    else if (ret < 0 && ret != -ENOMEM)
-        ret = skip(scan, "links");
+    else if (ret < 0)
+        ret = skip(scan, "links", ret);
     for (uint32_t i = 0; ret == 0 && i < list.count; i++) {
         struct kfd_link_info link = {.peer = peer};
 
@@ -340,7 +348,7 @@ static int read_links(struct scan *scan, uint32_t node, const char *kind, bool p
         if (ret == -EPERM) {
             ret = 0;
         } else if (ret < 0) {
-            ret = skip(scan, "link");
+            ret = skip(scan, "link", ret);
         } else {
             ret = grow((void **)&topo->links, &topo->link_count, sizeof(*topo->links));
             if (ret == 0)
@@ -364,7 +372,7 @@ static int read_node(struct scan *scan, uint32_t node)
         ret = kfd_fail(-EINVAL, "%s: does not fit 32 bits", path);
     if (ret < 0) {
         snprintf(path, sizeof(path), "node %u", node);
-        return skip(scan, path);
+        return skip(scan, path, ret);
     }
     if (gpu_id) {
         ret = read_gpu(scan, node, (uint32_t)gpu_id);

@@ -45,7 +45,7 @@ static void test_nothing_is_opened_before_a_device_is_needed(void **state)
 
 static void test_without_a_gpu_every_call_says_no_device_and_why(void **state)
 {
-    static const int errors[] = {-ENOENT, -EACCES, -EPERM, -EINVAL, -ENOMEM, -EPROTO, -ENXIO};
+    static const int errors[] = {-ENOENT, -EACCES, -EPERM, -EINVAL, -EPROTO, -ENXIO};
     int count, version;
 
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
@@ -80,12 +80,16 @@ static void test_a_bad_device_of_a_reduced_list_says_what_was_left_out(void **st
                         "hipSetDevice: device 2: there are 2; left out: node 3: no render node");
 }
 
-static void test_running_out_of_descriptors_is_not_no_device(void **state)
+static void test_running_out_of_descriptors_or_memory_is_not_no_device(void **state)
 {
     mock.open_error = -EMFILE;
     assert_int_equal(hipInit(0), hipErrorOperatingSystem);
     mock.open_error = -ENFILE;
     assert_int_equal(hipInit(0), hipErrorOperatingSystem);
+    mock.open_error = -ENOMEM;
+    assert_int_equal(hipInit(0), hipErrorOutOfMemory);
+    mock.open_error = 0;
+    assert_int_equal(hipInit(0), hipSuccess);
 }
 
 static void test_a_failed_start_is_undone_and_tried_again(void **state)
@@ -280,7 +284,7 @@ int main(void)
         cmocka_unit_test_setup(test_without_a_gpu_every_call_says_no_device_and_why, start),
         cmocka_unit_test_setup(test_a_machine_whose_gpus_are_all_left_out_says_why, start),
         cmocka_unit_test_setup(test_a_bad_device_of_a_reduced_list_says_what_was_left_out, start),
-        cmocka_unit_test_setup(test_running_out_of_descriptors_is_not_no_device, start),
+        cmocka_unit_test_setup(test_running_out_of_descriptors_or_memory_is_not_no_device, start),
         cmocka_unit_test_setup(test_a_failed_start_is_undone_and_tried_again, start),
         cmocka_unit_test_setup(test_without_an_engine_vmm_calls_are_not_supported_and_others_work,
                                start),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "stub_sys.h"
+#include "kfd/error.h"
 
 static struct kfd *open_ok(struct stub *stub)
 {
@@ -324,6 +325,44 @@ static void fail_each_operation(bool keeps, int error)
     }
 }
 
+/* What the process lacks says nothing about a GPU: none is left out for it, whichever file it hits,
+ * and the process that has room again gets them all. */
+static void test_a_shortage_ends_the_open_and_leaves_no_gpu_out(void **state)
+{
+    static const int errors[] = {EMFILE, ENFILE, ENOMEM};
+    static const enum kfd_sys_op ops[] = {KFD_SYS_OPEN, KFD_SYS_READ};
+
+    for (int i = 0; i < 6; i++) {
+        bool fired = true;
+
+        for (uint64_t k = 0; fired; k++) {
+            struct kfd_sys_fault fault = {.op = ops[i / 3], .skip = k, .error = errors[i % 3]};
+            struct stub *stub = stub_new(3);
+            struct kfd_sys *inject;
+            struct kfd *kfd = NULL;
+            int ret;
+
+            stub->keeps = true;
+            assert_int_equal(kfd_sys_inject_new(&stub->base, &inject), 0);
+            kfd_sys_inject_set(inject, &fault);
+            ret = kfd_open(inject, &kfd);
+            kfd_sys_inject_seen(inject, &fired);
+            kfd_sys_inject_set(inject, NULL);
+            assert_int_equal(ret, fired ? -fault.error : 0);
+            if (fired) {
+                expect_text(kfd_error_text(), kfd_errno_name(fault.error));
+                assert_int_equal(kfd_open(inject, &kfd), 0);
+            }
+            assert_int_equal(kfd_device_count(kfd), 3);
+            assert_int_equal(kfd_link_count(kfd), 3);
+            assert_null(kfd_skipped(kfd, 0));
+            kfd_close(kfd);
+            kfd_sys_destroy(inject);
+            stub_free(stub);
+        }
+    }
+}
+
 static void test_every_failing_operation_leaves_nothing_open(void **state)
 {
     fail_each_operation(false, EIO);
@@ -364,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_64_gpus_are_taken_and_the_rest_skipped),
         cmocka_unit_test(test_an_apu_is_told_by_the_driver),
         cmocka_unit_test(test_descriptors_stay_off_standard_input),
+        cmocka_unit_test(test_a_shortage_ends_the_open_and_leaves_no_gpu_out),
         cmocka_unit_test(test_every_failing_operation_leaves_nothing_open),
         cmocka_unit_test(test_after_every_failing_operation_a_retry_works),
         cmocka_unit_test(test_null_is_closed),

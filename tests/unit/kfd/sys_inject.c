@@ -140,7 +140,7 @@ static void test_a_request_is_chosen_by_type_and_number(void **state)
     struct kfd_sys_fault fault = {
         .op = KFD_SYS_REQUEST,
         .request = (uint16_t)KFD_CODE_ACQUIRE_VM,
-        .error = ENOMEM,
+        .error = EIO,
     };
     struct kfd *kfd;
     bool fired;

@@ -145,7 +145,7 @@ static void test_a_file_that_was_not_acquired_is_not_kept(void **state)
     struct kfd *kfd;
 
     stub->keeps = true;
-    stub->gpus[0].acquire_error = -ENOMEM;
+    stub->gpus[0].acquire_error = -EIO;
     kfd = open_all(stub, 1);
     kfd_close(kfd);
     assert_int_equal(stub->open_fds, 1);
