@@ -8,7 +8,11 @@
 #include "kfd/error.h"
 #include "vmm/memory.h"
 
-#define MAX_SLOTS ((uint64_t)UINT32_MAX + 1)
+#define MAX_SLABS (((uint64_t)UINT32_MAX + 1) / VMM_HANDLE_SLAB)
+
+/* The number of the next slab of any table; a child goes on from its parent's. They are enough for
+ * a process that opens a table and adds to it every second for seven weeks. */
+static _Atomic uint64_t next_slab;
 
 int vmm_handles_init(struct vmm_handles *h, uint8_t tag)
 {
@@ -32,33 +36,45 @@ static struct vmm_handle_slot *slot_at(const struct vmm_handles *h, uint64_t ind
     return &h->slabs[index / VMM_HANDLE_SLAB][index % VMM_HANDLE_SLAB];
 }
 
+/* The own slot at a position, or NULL. */
+static struct vmm_handle_slot *own_slot(const struct vmm_handles *h, uint64_t index)
+{
+    return index < h->used && h->slabs[index / VMM_HANDLE_SLAB] ? slot_at(h, index) : NULL;
+}
+
 static uint64_t handle_of(const struct vmm_handles *h, uint32_t generation, uint64_t index)
 {
-    return (uint64_t)h->tag << 56 | (uint64_t)generation << 32 | index;
+    return (uint64_t)h->tag << 56 | (uint64_t)generation << 32 |
+           (index + (uint64_t)h->first_slab * VMM_HANDLE_SLAB);
+}
+
+/* Wraps beyond every position for an index below the table's first. */
+static uint64_t position(const struct vmm_handles *h, uint64_t handle)
+{
+    return (handle & UINT32_MAX) - (uint64_t)h->first_slab * VMM_HANDLE_SLAB;
 }
 
 /* The slot that handle names now; NULL when it names none. */
 static struct vmm_handle_slot *find(const struct vmm_handles *h, uint64_t handle)
 {
-    uint64_t index = handle & UINT32_MAX;
-    struct vmm_handle_slot *slot;
+    struct vmm_handle_slot *slot = own_slot(h, position(h, handle));
 
-    if (handle >> 56 != h->tag || index >= h->used)
-        return NULL;
-    slot = slot_at(h, index);
-    if (!slot->object || slot->generation != (handle >> 32 & (VMM_HANDLE_GENERATIONS - 1)))
+    if (!slot || handle >> 56 != h->tag || !slot->object ||
+        slot->generation != (handle >> 32 & (VMM_HANDLE_GENERATIONS - 1)))
         return NULL;
     return slot;
 }
 
-/* Room for one more slab pointer. */
-static int grow_directory(struct vmm_handles *h)
+/* Room for so many slab pointers. */
+static int grow_directory(struct vmm_handles *h, uint32_t count)
 {
     uint32_t room = h->slab_room ? h->slab_room * 2 : 16;
     struct vmm_handle_slot **slabs;
 
-    if (h->slab_count < h->slab_room)
+    if (count <= h->slab_room)
         return 0;
+    if (room < count)
+        room = count;
     slabs = vmm_calloc(room, sizeof(*slabs));
     if (!slabs)
         return -ENOMEM;
@@ -70,27 +86,46 @@ static int grow_directory(struct vmm_handles *h)
     return 0;
 }
 
-/* A slot that was never used. */
-static int fresh_slot(struct vmm_handles *h, uint64_t *index)
+/* One more slab, under a number of its own; a number drawn in vain is lost. */
+static int add_slab(struct vmm_handles *h)
 {
-    if (h->used == MAX_SLOTS)
-        return kfd_fail(-ENOMEM, "handles: all %llu slots are used", (unsigned long long)MAX_SLOTS);
-    if (h->used == (uint64_t)h->slab_count * VMM_HANDLE_SLAB) {
-        struct vmm_handle_slot *slab;
+    struct vmm_handle_slot *slab = vmm_calloc(VMM_HANDLE_SLAB, sizeof(*slab));
+    uint64_t number = atomic_load_explicit(&next_slab, memory_order_relaxed);
+    uint32_t at;
 
-        if (grow_directory(h))
-            goto no_memory;
-        slab = vmm_calloc(VMM_HANDLE_SLAB, sizeof(*slab));
-        if (!slab)
-            goto no_memory;
-        h->slabs[h->slab_count++] = slab;
-    }
-    *index = h->used++;
+    if (!slab)
+        goto no_memory;
+    do {
+        if (number == MAX_SLABS) {
+            vmm_free_mem(slab);
+            return kfd_fail(-ENOMEM, "handles: the process has used up all %llu slots",
+                            (unsigned long long)MAX_SLABS * VMM_HANDLE_SLAB);
+        }
+    } while (!atomic_compare_exchange_weak(&next_slab, &number, number + 1));
+    if (h->slab_count == 0)
+        h->first_slab = (uint32_t)number;
+    at = (uint32_t)number - h->first_slab;
+    if (grow_directory(h, at + 1))
+        goto no_memory;
+    h->slabs[at] = slab;
+    h->slab_count = at + 1;
+    h->used = (uint64_t)at * VMM_HANDLE_SLAB;
     return 0;
 
 no_memory:
-    return kfd_fail(-ENOMEM, "handles: no memory for more than %llu slots",
-                    (unsigned long long)h->used);
+    vmm_free_mem(slab);
+    return kfd_fail(-ENOMEM, "handles: no memory for more than %llu",
+                    (unsigned long long)vmm_handles_count(h));
+}
+
+/* A slot that was never used. */
+static int fresh_slot(struct vmm_handles *h, uint64_t *index)
+{
+    int err = h->used == (uint64_t)h->slab_count * VMM_HANDLE_SLAB ? add_slab(h) : 0;
+
+    if (!err)
+        *index = h->used++;
+    return err;
 }
 
 int vmm_handles_add(struct vmm_handles *h, void *object, uint64_t *handle)
@@ -135,7 +170,7 @@ void *vmm_handles_get(struct vmm_handles *h, uint64_t handle, bool (*take)(void 
 
 void *vmm_handles_remove(struct vmm_handles *h, uint64_t handle)
 {
-    uint32_t index = (uint32_t)handle;
+    uint32_t index = (uint32_t)position(h, handle);
     struct vmm_handle_slot *slot;
     void *object = NULL;
 
@@ -167,6 +202,7 @@ int vmm_handles_each(struct vmm_handles *h, int (*each)(void *arg, uint64_t hand
                      void *arg)
 {
     for (uint64_t index = 0;; index++) {
+        const struct vmm_handle_slot *slot;
         uint64_t handle = 0;
         void *object = NULL;
         bool end;
@@ -174,9 +210,12 @@ int vmm_handles_each(struct vmm_handles *h, int (*each)(void *arg, uint64_t hand
 
         vmm_lock_acquire(&h->lock);
         end = index >= h->used;
-        if (!end) {
-            object = slot_at(h, index)->object;
-            handle = handle_of(h, slot_at(h, index)->generation, index);
+        slot = own_slot(h, index);
+        if (slot) {
+            object = slot->object;
+            handle = handle_of(h, slot->generation, index);
+        } else {
+            index |= VMM_HANDLE_SLAB - 1; /* another table's slab */
         }
         vmm_lock_release(&h->lock);
         if (end)
@@ -189,14 +228,17 @@ int vmm_handles_each(struct vmm_handles *h, int (*each)(void *arg, uint64_t hand
 
 static int validate_locked(const struct vmm_handles *h)
 {
-    uint64_t live = 0, retired = 0, queued = 0;
+    uint64_t live = 0, retired = 0, queued = 0, own = 0;
     uint32_t index = h->free_first;
 
     if (h->used > (uint64_t)h->slab_count * VMM_HANDLE_SLAB)
         return kfd_fail(-EUCLEAN, "handles: more slots used than there are");
     for (uint64_t i = 0; i < h->used; i++) {
-        const struct vmm_handle_slot *slot = slot_at(h, i);
+        const struct vmm_handle_slot *slot = own_slot(h, i);
 
+        if (!slot)
+            continue;
+        own++;
         if (slot->generation > VMM_HANDLE_GENERATIONS ||
             (slot->object && slot->generation == VMM_HANDLE_GENERATIONS))
             return kfd_fail(-EUCLEAN, "handles: slot %llu beyond its last generation",
@@ -204,12 +246,12 @@ static int validate_locked(const struct vmm_handles *h)
         live += slot->object != NULL;
         retired += slot->generation == VMM_HANDLE_GENERATIONS;
     }
-    if (live != vmm_handles_count(h) || live + retired + h->free_count != h->used)
+    if (live != vmm_handles_count(h) || live + retired + h->free_count != own)
         return kfd_fail(-EUCLEAN, "handles: %llu live, %llu retired, %llu free of %llu",
                         (unsigned long long)live, (unsigned long long)retired,
-                        (unsigned long long)h->free_count, (unsigned long long)h->used);
+                        (unsigned long long)h->free_count, (unsigned long long)own);
     for (; queued < h->free_count; queued++) {
-        const struct vmm_handle_slot *slot = index < h->used ? slot_at(h, index) : NULL;
+        const struct vmm_handle_slot *slot = own_slot(h, index);
 
         if (!slot || slot->object || slot->generation == VMM_HANDLE_GENERATIONS)
             return kfd_fail(-EUCLEAN, "handles: slot %u in the free queue is not free", index);

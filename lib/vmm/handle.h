@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Handles: 64-bit names of objects that tell when they are stale. A handle is tag << 56 |
- * generation << 32 | index. The tag is never 0, so 0 and small integers are no handles, and a
- * handle of another table is refused. A slot's generation changes with each removal; a slot whose
- * generations are used up is retired, so no value is ever given out twice. A freed slot rests until
- * 1,024 others have been freed after it.
+ * generation << 32 | index. The tag is never 0, so 0 and small integers are no handles. A slot's
+ * generation changes with each removal; a slot whose generations are used up is retired, so no
+ * value is ever given out twice. A freed slot rests until 1,024 others have been freed after it.
+ *
+ * Indices are the process's: slots come in slabs, each with a number that no other slab gets,
+ * neither in another table nor in one of a forked child. So a handle of another table, of a table
+ * that has ended or of the process that forked this one is refused.
  *
  * Owner: one table per kind of object. Safe from any thread: the table has its own lock, of rank
  * VMM_RANK_HANDLES.
@@ -30,9 +33,10 @@ struct vmm_handle_slot {
 struct vmm_handles {
     struct vmm_lock lock;
     uint8_t tag;
-    struct vmm_handle_slot **slabs; /* never freed before the table */
+    uint32_t first_slab;            /* the number of slabs[0]; positions count from there */
+    struct vmm_handle_slot **slabs; /* NULL: another table's; never freed before the table */
     uint32_t slab_count, slab_room;
-    uint64_t used;                  /* slots [0, used) have been given out at least once */
+    uint64_t used;                  /* own slots below this position were given out at least once */
     uint32_t free_first, free_last; /* the queue of freed slots, the oldest first */
     uint64_t free_count;
     _Atomic uint64_t count; /* live handles */

@@ -6,7 +6,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -47,9 +50,10 @@ static bool take(void *object)
     return true;
 }
 
+/* The position in the table; indices are the process's. */
 static uint32_t index_of(uint64_t handle)
 {
-    return (uint32_t)handle;
+    return (uint32_t)handle - table.first_slab * VMM_HANDLE_SLAB;
 }
 
 static void test_tag_zero_is_refused(void **state)
@@ -130,6 +134,84 @@ static void test_garbage_and_foreign_values_are_nothing(void **state)
     assert_ptr_equal(vmm_handles_get(&table, handle, NULL), &objects[0]);
 }
 
+static int compare_values(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int count(void *arg, uint64_t handle, void *object)
+{
+    ++*(int *)arg;
+    return 0;
+}
+
+/* Whether they live at once or one after the other, and whatever was removed between. */
+static void test_tables_of_one_tag_share_no_value(void **state)
+{
+    enum {
+        N = 3000
+    };
+    static uint64_t mine[N], others[N], after[N], all[3 * N];
+    struct vmm_handles other;
+    int seen = 0;
+
+    assert_int_equal(vmm_handles_init(&other, TAG), 0);
+    for (int i = 0; i < N; i++) {
+        mine[i] = add(&objects[0]);
+        assert_int_equal(vmm_handles_add(&other, &objects[1], &others[i]), 0);
+        if (i % 3 == 0)
+            assert_non_null(vmm_handles_remove(&other, others[i]));
+    }
+    assert_int_equal(vmm_handles_validate(&table), 0);
+    assert_int_equal(vmm_handles_validate(&other), 0);
+    assert_int_equal(vmm_handles_each(&other, count, &seen), 0);
+    assert_int_equal(seen, N - N / 3);
+    for (int i = 0; i < N; i++) {
+        assert_ptr_equal(vmm_handles_get(&table, mine[i], NULL), &objects[0]);
+        assert_null(vmm_handles_get(&other, mine[i], take));
+        assert_null(vmm_handles_remove(&table, others[i]));
+    }
+    vmm_handles_fini(&other);
+    assert_int_equal(vmm_handles_init(&other, TAG), 0);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(vmm_handles_add(&other, &objects[2], &after[i]), 0);
+    for (int i = 0; i < N; i++)
+        assert_null(vmm_handles_get(&other, others[i], take));
+    vmm_handles_fini(&other);
+    memcpy(all, mine, sizeof(mine));
+    memcpy(all + N, others, sizeof(others));
+    memcpy(all + 2 * N, after, sizeof(after));
+    qsort(all, 3 * N, sizeof(*all), compare_values);
+    for (int i = 1; i < 3 * N; i++)
+        assert_true(all[i - 1] < all[i]);
+}
+
+static int child_with_its_own_table(uint64_t of_parent)
+{
+    struct vmm_handles own;
+    uint64_t handle = 0;
+
+    if (vmm_handles_init(&own, TAG) || vmm_handles_get(&own, of_parent, NULL))
+        return 1;
+    if (vmm_handles_add(&own, &objects[1], &handle) || handle == of_parent)
+        return 2;
+    return vmm_handles_get(&own, of_parent, NULL) || vmm_handles_remove(&own, of_parent) ? 3 : 0;
+}
+
+static void test_a_child_refuses_its_parents_handles(void **state)
+{
+    uint64_t handle = add(&objects[0]);
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0)
+        _exit(child_with_its_own_table(handle));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void test_slot_rests_for_1024_other_frees(void **state)
 {
     static uint64_t handles[2000];
@@ -200,13 +282,6 @@ static void test_memory_running_out_changes_nothing(void **state)
     }
     assert_int_equal(vmm_handles_validate(&table), 0);
     assert_int_equal(failures, 20 + 2); /* 20 slabs, 2 directories */
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
 }
 
 static void test_random_against_list_and_no_value_twice(void **state)
@@ -380,6 +455,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stale_handle_is_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_garbage_and_foreign_values_are_nothing, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_tables_of_one_tag_share_no_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_child_refuses_its_parents_handles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slot_rests_for_1024_other_frees, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slot_is_retired_before_its_generation_wraps, setup,
                                         teardown),

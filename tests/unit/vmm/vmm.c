@@ -100,6 +100,23 @@ static void racing_maps_of_one_slot_have_one_winner(struct fixture *f)
     pthread_barrier_destroy(&start);
 }
 
+static void a_handle_of_another_vmm_is_refused(struct fixture *f)
+{
+    vmm_handle mine = fixture_create(f, 0, 2 * MIB), others = 0;
+    struct vmm_props props = {.location = VMM_LOCATION_DEVICE};
+    struct vmm *other;
+
+    assert_int_equal(vmm_open(f->kfd, NULL, &other), 0);
+    assert_int_equal(vmm_create(other, &props, 4 * MIB, &others), 0);
+    assert_int_equal(vmm_get_props(other, mine, NULL, NULL), -EINVAL);
+    assert_int_equal(vmm_release(other, mine), -EINVAL);
+    assert_int_equal(vmm_release(f->vmm, others), -EINVAL);
+    assert_int_equal(vmm_release(other, others), 0);
+    vmm_close(other);
+    assert_int_equal(vmm_release(f->vmm, mine), 0);
+}
+
+FIXTURE_TEST(a_handle_of_another_vmm_is_refused)
 FIXTURE_TEST(addresses_lie_where_every_device_reaches)
 FIXTURE_TEST(close_gives_back_what_a_program_left)
 FIXTURE_TEST(granularity_is_a_page_and_2_mib_and_can_be_raised)
@@ -112,6 +129,7 @@ int main(void)
 #name " (" #fix ")", test_##name, NULL, NULL, &fix \
     }
     const struct CMUnitTest tests[] = {
+        T(a_handle_of_another_vmm_is_refused, drm),
         T(addresses_lie_where_every_device_reaches, drm),
         T(addresses_lie_where_every_device_reaches, gfx8),
         T(close_gives_back_what_a_program_left, drm),
