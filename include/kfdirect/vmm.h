@@ -200,6 +200,9 @@ struct vmm_range {
 
 /* What lies at va: kind says. -EINVAL: out is NULL. */
 KFDIRECT_API int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out);
+/* Whether any byte of the range is address space of this vmm, in use or free (every VMM_KIND but
+ * NONE and REGISTERED). */
+KFDIRECT_API bool vmm_holds(struct vmm *vmm, uint64_t va, uint64_t size);
 
 /*
  * One-step memory: address, memory, page tables and access of every device that can reach it, in

@@ -45,12 +45,12 @@ static uint64_t address(const void *ptr)
 }
 
 /* Whether the range is ours to walk; ordinary memory, registered or not, is not. A range that
- * begins outside and ends in ours is neither, and nor is one that the kind calls the device's but
- * is unknown here: most likely it was freed, and a CPU access would be a fault. */
+ * begins outside and reaches into ours is neither, and nor is one that the kind calls the device's
+ * but is unknown here: most likely it was freed, and a CPU access would be a fault. */
 static hipError_t classify(struct hip_state *state, const void *ptr, size_t size, bool device,
                            bool *ours)
 {
-    struct vmm_range first, last;
+    struct vmm_range first;
 
     if (size - 1 > UINT64_MAX - address(ptr))
         return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx leave the address space", size,
@@ -59,10 +59,10 @@ static hipError_t classify(struct hip_state *state, const void *ptr, size_t size
     *ours = first.kind != VMM_KIND_NONE && first.kind != VMM_KIND_REGISTERED;
     if (*ours)
         return hipSuccess;
-    vmm_query(state->vmm, address(ptr) + size - 1, &last);
-    if (last.kind != VMM_KIND_NONE && last.kind != VMM_KIND_REGISTERED)
-        return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx begin outside GPU memory",
-                        size, (unsigned long long)address(ptr));
+    if (vmm_holds(state->vmm, address(ptr), size))
+        return hip_fail(hipErrorInvalidValue,
+                        "0x%zx bytes at 0x%llx begin outside GPU memory and reach into it", size,
+                        (unsigned long long)address(ptr));
     if (device &&
         (first.kind != VMM_KIND_REGISTERED || size > first.base + first.size - address(ptr)))
         return hip_fail(hipErrorInvalidValue,

@@ -190,6 +190,8 @@ static int view_map(struct vmm *vmm, void *fixed, uint64_t len, int prot, int fd
     int err;
 
     err = vmm->sys->ops->map_pages(vmm->sys, fixed, len, prot, flags, fd, offset, &view->base);
+    if (err && fixed)
+        vmm_space_mend(&vmm->space, (uint64_t)(uintptr_t)fixed, len);
     if (err)
         return kfd_fail(err, "a CPU view of 0x%llx bytes: %s", (unsigned long long)len,
                         kfd_errno_name(err));

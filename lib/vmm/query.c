@@ -21,7 +21,7 @@ int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
     resv = vmm_resv_lock(vmm, va);
     if (!resv) {
         vmm_lock_acquire(&vmm->space_lock);
-        if (vmm_space_holds(&vmm->space, va))
+        if (vmm_space_holds(&vmm->space, va, 1))
             out->kind = VMM_KIND_FREE;
         else
             vmm_userptr_query(vmm, va, out);
@@ -48,6 +48,16 @@ int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
     }
     vmm_resv_unlock(resv);
     return 0;
+}
+
+bool vmm_holds(struct vmm *vmm, uint64_t va, uint64_t size)
+{
+    bool holds;
+
+    vmm_lock_acquire(&vmm->space_lock);
+    holds = vmm_space_holds(&vmm->space, va, size);
+    vmm_lock_release(&vmm->space_lock);
+    return holds;
 }
 
 int vmm_retain(struct vmm *vmm, uint64_t va, vmm_handle *handle)

@@ -133,8 +133,16 @@ static int map_none_at(const struct vmm_space *s, uint64_t base, uint64_t size)
 int vmm_space_blank(struct vmm_space *s, uint64_t base, uint64_t size)
 {
     uint64_t got;
+    int err = map_none(s, base, size, MAP_FIXED, &got);
 
-    return map_none(s, base, size, MAP_FIXED, &got);
+    if (err < 0)
+        vmm_space_mend(s, base, size);
+    return err;
+}
+
+void vmm_space_mend(struct vmm_space *s, uint64_t base, uint64_t size)
+{
+    map_none_at(s, base, size);
 }
 
 /* The arena that contains at, else NULL and in *next the lowest one above (or NULL). */
@@ -488,9 +496,11 @@ struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va)
     return n && va - n->base < n->size ? n : NULL;
 }
 
-bool vmm_space_holds(const struct vmm_space *s, uint64_t va)
+bool vmm_space_holds(const struct vmm_space *s, uint64_t va, uint64_t size)
 {
-    return arena_at(s, va, NULL) != NULL;
+    struct vmm_arena *next = NULL;
+
+    return size && (arena_at(s, va, &next) || (next && next->base - va < size));
 }
 
 struct vmm_space_node *vmm_space_first(const struct vmm_space *s)

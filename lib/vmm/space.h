@@ -11,7 +11,7 @@
  * Nothing inside an arena is ever munmapped. Whoever mapped something over a part of a reservation
  * puts PROT_NONE memory back with vmm_space_blank before the reservation is freed.
  *
- * The caller serialises all calls but vmm_space_blank.
+ * The caller serialises all calls but vmm_space_blank and vmm_space_mend.
  */
 #ifndef VMM_SPACE_H
 #define VMM_SPACE_H
@@ -69,8 +69,8 @@ void vmm_space_free(struct vmm_space *s, struct vmm_space_node *n);
 
 /* The reservation that contains va, or NULL. */
 struct vmm_space_node *vmm_space_find(const struct vmm_space *s, uint64_t va);
-/* Whether va lies in an arena, reserved or not. */
-bool vmm_space_holds(const struct vmm_space *s, uint64_t va);
+/* Whether any byte of [va, va + size) lies in an arena, reserved or not. */
+bool vmm_space_holds(const struct vmm_space *s, uint64_t va, uint64_t size);
 /* The lowest reservation, the lowest whose base is va or above, and the next one above n; NULL at
  * the end. */
 struct vmm_space_node *vmm_space_first(const struct vmm_space *s);
@@ -78,8 +78,14 @@ struct vmm_space_node *vmm_space_above(const struct vmm_space *s, uint64_t va);
 struct vmm_space_node *vmm_space_next(const struct vmm_space_node *n);
 
 /* Maps fresh PROT_NONE memory over [base, base + size) of a reservation, so that it is again like
- * the rest of its arena and merges with it. The kernel's error; the old mapping stays then. */
+ * the rest of its arena and merges with it. The kernel's error; the range is mapped as before then,
+ * or PROT_NONE already. */
 int vmm_space_blank(struct vmm_space *s, uint64_t base, uint64_t size);
+
+/* The same after somebody's MAP_FIXED over it failed: Linux before 6.12 has unmapped the old pages
+ * by the time a driver refuses, and the next mmap of the program may land there. What is mapped
+ * stays. */
+void vmm_space_mend(struct vmm_space *s, uint64_t base, uint64_t size);
 
 uint64_t vmm_space_arenas(const struct vmm_space *s);
 

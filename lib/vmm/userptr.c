@@ -71,9 +71,8 @@ static int enter(struct vmm *vmm, struct vmm_userptr *new)
 
     vmm_lock_acquire(&vmm->space_lock);
     other = floor_of(vmm, new->page + new->page_size - 1);
-    if (vmm_space_holds(&vmm->space, new->page) ||
-        vmm_space_holds(&vmm->space, new->page + new->page_size - 1))
-        err = kfd_fail(-EINVAL, VMM_RANGE " is memory of this library",
+    if (vmm_space_holds(&vmm->space, new->page, new->page_size))
+        err = kfd_fail(-EINVAL, VMM_RANGE " is or holds memory of this library",
                        VMM_RANGE_ARGS(new->va, new->size));
     else if (other && other->page + other->page_size > new->page)
         err = kfd_fail(-EEXIST, VMM_RANGE " shares pages with the registered " VMM_RANGE,

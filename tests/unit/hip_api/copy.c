@@ -2,6 +2,8 @@
 /* Copies and fills, compared with what the GPUs see. */
 #include "fixture.h"
 
+#include <sys/mman.h>
+
 #define BIG ((size_t)9 << 20) /* more than one step of a copy between ranges */
 
 static int start(void **state)
@@ -160,6 +162,31 @@ static void test_a_copy_to_a_hole_or_without_access_is_invalid_and_writes_nothin
     HIP_OK(hipMemRelease(handle));
 }
 
+/* Whether it ends there or behind: the CPU may touch none of it. */
+static void test_ordinary_memory_with_ours_inside_is_invalid(void **state)
+{
+    char *mem = mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *buffer = calloc(5, 4096);
+    void *inside;
+
+    assert_ptr_not_equal(mem, MAP_FAILED);
+    munmap(mem + 4096, 4096);
+    HIP_OK(hipMemAddressReserve(&inside, 4096, 0, mem + 4096, 0));
+    assert_ptr_equal(inside, mem + 4096);
+    for (size_t size = 4096 + 1; size <= 5 * 4096; size += 4096 - 1) {
+        HIP_FAILS(hipMemcpy(buffer, mem, size, hipMemcpyDefault), hipErrorInvalidValue,
+                  "reach into");
+        HIP_FAILS(hipMemcpy(mem, buffer, size, hipMemcpyHostToHost), hipErrorInvalidValue,
+                  "reach into");
+        HIP_FAILS(hipMemset(mem, 1, size), hipErrorInvalidValue, "reach into");
+        HIP_FAILS(hipHostRegister(mem, size, 0), hipErrorInvalidValue, "memory of this library");
+    }
+    HIP_OK(hipMemcpy(buffer, mem, 4096, hipMemcpyDefault));
+    HIP_OK(hipMemAddressFree(inside, 4096));
+    munmap(mem, 5 * 4096);
+    free(buffer);
+}
+
 static void test_bad_arguments_are_refused(void **state)
 {
     char a[8] = "abcdefg", b[8] = "";
@@ -204,6 +231,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fills_write_their_pattern_and_no_more, start, stop),
         cmocka_unit_test_setup_teardown(
             test_a_copy_to_a_hole_or_without_access_is_invalid_and_writes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(test_ordinary_memory_with_ours_inside_is_invalid, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(test_bad_arguments_are_refused, start, stop),
         cmocka_unit_test_setup_teardown(test_memory_the_cpu_cannot_see_is_not_supported,
                                         start_small_bar, stop),

@@ -267,6 +267,11 @@ int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
     return 0;
 }
 
+bool vmm_holds(struct vmm *vmm, uint64_t va, uint64_t size)
+{
+    return mock.range.kind != VMM_KIND_NONE && mock.range.kind != VMM_KIND_REGISTERED;
+}
+
 int vmm_cpu_walk(struct vmm *vmm, uint64_t va, uint64_t size, uint32_t need,
                  int (*each)(void *arg, void *cpu, uint64_t size), void *arg)
 {

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +113,72 @@ static void device_memory_behind_a_small_bar_is_not_supported(struct fixture *f)
     assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
 }
 
+/* Linux before 6.12, where a MAP_FIXED that fails has unmapped the old pages already. */
+static const struct kfd_sys_ops *kernel;
+static uint64_t refused;
+
+static int refuse_too_late(struct kfd_sys *sys, void *addr, size_t size, int prot, int flags,
+                           int fd, uint64_t offset, void **out)
+{
+    if (!(flags & MAP_FIXED))
+        return kernel->map_pages(sys, addr, size, prot, flags, fd, offset, out);
+    refused = (uint64_t)(uintptr_t)addr;
+    munmap(addr, size);
+    return -EACCES;
+}
+
+static void kernel_refuses(struct fixture *f, bool refuses)
+{
+    static struct kfd_sys_ops ops;
+
+    if (refuses) {
+        kernel = fake_sys(f->fake)->ops;
+        ops = *kernel;
+        ops.map_pages = refuse_too_late;
+    }
+    fake_sys(f->fake)->ops = refuses ? &ops : kernel;
+}
+
+/* Nobody else's mmap can land there. */
+static void expect_no_hole(uint64_t va)
+{
+    char line[512];
+
+    maps_line(va, line, sizeof(line));
+    if (!strstr(line, "---p"))
+        fail_msg("0x%llx: '%s'", (unsigned long long)va, line);
+}
+
+static void a_refused_view_leaves_no_hole_in_the_reservation(struct fixture *f)
+{
+    struct vmm_access host = {VMM_HOST, VMM_PROT_READ_WRITE}, none = {VMM_HOST, VMM_PROT_NONE};
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    vmm_handle handle = fixture_create(f, 0, 4 * MIB);
+    uint64_t va = fixture_reserve(f, 8 * MIB), other = 0;
+
+    fixture_map(f, va + 2 * MIB, 4 * MIB, 0, handle);
+    kernel_refuses(f, true);
+    assert_int_equal(vmm_set_access(f->vmm, va + 2 * MIB, 4 * MIB, &host, 1), -EACCES);
+    assert_int_equal(refused, va + 2 * MIB);
+    expect_no_hole(refused);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 2 * MIB, &other), -EACCES);
+    assert_int_not_equal(refused, va + 2 * MIB);
+    expect_no_hole(refused);
+    kernel_refuses(f, false);
+    fixture_access(f, va + 2 * MIB, 4 * MIB, VMM_HOST, VMM_PROT_READ_WRITE);
+    *(volatile uint64_t *)(uintptr_t)(va + 2 * MIB) = 1;
+    /* Nor does a view that cannot be taken away. */
+    kernel_refuses(f, true);
+    assert_int_equal(vmm_set_access(f->vmm, va + 2 * MIB, 4 * MIB, &none, 1), -EACCES);
+    kernel_refuses(f, false);
+    expect_no_hole(va + 2 * MIB);
+    fixture_access(f, va + 2 * MIB, 4 * MIB, VMM_HOST, VMM_PROT_NONE);
+    assert_int_equal(vmm_unmap(f->vmm, va + 2 * MIB, 4 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 8 * MIB), 0);
+}
+
+FIXTURE_TEST(a_refused_view_leaves_no_hole_in_the_reservation)
 FIXTURE_TEST(the_cpu_sees_what_the_gpu_writes_at_the_same_address)
 FIXTURE_TEST(views_do_not_pass_to_a_forked_child)
 FIXTURE_TEST(device_memory_behind_a_small_bar_is_not_supported)
@@ -121,6 +188,7 @@ int main(void)
 #define T(name, fix) cmocka_unit_test_prestate(test_##name, &fix)
     const struct CMUnitTest tests[] = {
         T(the_cpu_sees_what_the_gpu_writes_at_the_same_address, drm),
+        T(a_refused_view_leaves_no_hole_in_the_reservation, drm),
         T(views_do_not_pass_to_a_forked_child, drm),
         T(device_memory_behind_a_small_bar_is_not_supported, small),
     };

@@ -188,6 +188,25 @@ static void a_range_of_one_mapping_exports_with_its_offset(struct fixture *f)
     assert_int_equal(vmm_address_free(f->vmm, va, 4 * MIB), 0);
 }
 
+static void a_range_holds_ours_if_any_byte_is(struct fixture *f)
+{
+    uint64_t va = 1ull << 40, got = 0;
+
+    assert_int_equal(vmm_reserve(f->vmm, 4096, 0, va, &got), 0);
+    assert_int_equal(got, va);
+    assert_true(vmm_holds(f->vmm, va, 1));
+    assert_true(vmm_holds(f->vmm, va + 4095, 4096));
+    assert_true(vmm_holds(f->vmm, va - 4096, 4097));
+    assert_true(vmm_holds(f->vmm, va - 4096, 3 * 4096));
+    assert_true(vmm_holds(f->vmm, 0, UINT64_MAX));
+    assert_false(vmm_holds(f->vmm, va - 4096, 4096));
+    assert_false(vmm_holds(f->vmm, va + 4096, 4096));
+    assert_false(vmm_holds(f->vmm, va - 1, 0));
+    assert_int_equal(vmm_address_free(f->vmm, va, 4096), 0);
+    assert_false(vmm_holds(f->vmm, va - 4096, 3 * 4096));
+}
+
+FIXTURE_TEST(a_range_holds_ours_if_any_byte_is)
 FIXTURE_TEST(a_query_tells_mapping_reservation_and_owner)
 FIXTURE_TEST(a_copy_far_into_a_buffer_needs_no_room_for_all_of_it)
 FIXTURE_TEST(retain_takes_any_byte_of_a_mapping_and_counts)
@@ -202,6 +221,7 @@ int main(void)
 #name " (" #fix ")", test_##name, NULL, NULL, &fix \
     }
     const struct CMUnitTest tests[] = {
+        T(a_range_holds_ours_if_any_byte_is, drm),
         T(a_query_tells_mapping_reservation_and_owner, drm),
         T(a_copy_far_into_a_buffer_needs_no_room_for_all_of_it, drm),
         T(retain_takes_any_byte_of_a_mapping_and_counts, drm),

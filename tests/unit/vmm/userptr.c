@@ -115,6 +115,14 @@ static void what_cannot_be_registered_says_why(struct fixture *f)
     assert_int_equal(vmm_register(f->vmm, va, PAGE, NULL), -EINVAL);
     assert_non_null(strstr(kfd_error_text(), "memory of this library"));
     assert_int_equal(vmm_free(f->vmm, va), 0);
+    /* Also where it begins and ends outside of theirs. */
+    assert_int_equal(vmm_reserve(f->vmm, PAGE, 0, at(mem) + PAGE, &va), 0);
+    assert_int_equal(va, at(mem) + PAGE);
+    assert_int_equal(vmm_register(f->vmm, at(mem), PAGES * PAGE, NULL), -EINVAL);
+    assert_non_null(strstr(kfd_error_text(), "memory of this library"));
+    assert_int_equal(vmm_register(f->vmm, at(mem), PAGE, NULL), 0);
+    assert_int_equal(vmm_unregister(f->vmm, at(mem)), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, PAGE), 0);
     munmap(mem, PAGES * PAGE);
 }
 
