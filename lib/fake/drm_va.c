@@ -147,7 +147,7 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
         return 0;
     if ((a->flags & AMDGPU_VM_DELAY_UPDATE) != 0)
         return 0;
-    if (point != NULL && vm->by_engine)
+    if (vm->by_engine)
         fake_vm_defer(vm, writes(a->operation) ? va : NULL);
     else
         update(vm, va, a->operation);

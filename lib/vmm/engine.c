@@ -115,15 +115,24 @@ static bool flushes_at_unmap(uint32_t gfx_version)
     return gfx_version == 90006 || gfx_version >= 90010;
 }
 
+int vmm_engine_unmap_handle(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done)
+{
+    struct kfd_device *list[KFD_MAX_DEVICES];
+    uint32_t n = vmm_engine_list(vmm, devices, list), unmapped = 0;
+    int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &unmapped);
+
+    *done = err ? lowest(devices, unmapped) : devices;
+    return err;
+}
+
 int vmm_engine_unmap(const struct vmm_alloc *alloc, uint64_t kfd_handle, uint64_t devices,
                      uint64_t *done)
 {
     struct kfd_device *list[KFD_MAX_DEVICES];
     struct vmm *vmm = alloc->vmm;
-    uint32_t n = vmm_engine_list(vmm, devices, list), unmapped = 0;
-    int err = kfd_mem_unmap(vmm->kfd, kfd_handle, list, n, &unmapped);
+    uint32_t n = vmm_engine_list(vmm, devices, list);
+    int err = vmm_engine_unmap_handle(vmm, kfd_handle, devices, done);
 
-    *done = err ? lowest(devices, unmapped) : devices;
     if (!err && !flushes_at_unmap(kfd_device_info(vmm_alloc_owner(alloc))->gfx_version)) {
         err = kfd_mem_flush(vmm->kfd, kfd_handle, list, n);
         if (err)

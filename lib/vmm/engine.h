@@ -59,6 +59,8 @@ uint32_t vmm_engine_list(const struct vmm *vmm, uint64_t set,
 /* KFD's MAP and UNMAP of a handle for a set of devices; *done: those it was done for, which on
  * failure may be some of them. */
 int vmm_engine_map(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);
+int vmm_engine_unmap_handle(struct vmm *vmm, uint64_t kfd_handle, uint64_t devices, uint64_t *done);
+/* With a flush where the chip does not flush by itself. */
 int vmm_engine_unmap(const struct vmm_alloc *alloc, uint64_t kfd_handle, uint64_t devices,
                      uint64_t *done);
 

@@ -155,18 +155,21 @@ static int drm_apply(struct vmm_mapping *map, const struct vmm_rights *to)
     return 0;
 }
 
-/* Devices whose flush failed are flushed with the next change. */
+/* Devices whose flush failed are flushed with the next change. What waits for an engine flushes. */
 static int drm_settle(struct vmm_alloc *alloc, uint64_t changed, uint64_t flush)
 {
     struct vmm *vmm = alloc->vmm;
     struct kfd_device *devices[KFD_MAX_DEVICES];
+    uint64_t late = changed & vmm->barrier.devices;
     uint32_t n;
     int err;
 
     flush |= atomic_exchange(&vmm->unflushed, 0);
     n = vmm_engine_list(vmm, changed, devices);
     err = kfd_gem_va_wait(devices, n);
-    n = vmm_engine_list(vmm, flush, devices);
+    if (!err && late)
+        err = vmm_barrier_wait(vmm, late);
+    n = vmm_engine_list(vmm, flush & ~late, devices);
     if (!err && n)
         err = kfd_mem_flush(vmm->kfd, alloc->kfd_handle, devices, n);
     if (err)

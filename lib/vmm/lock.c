@@ -21,6 +21,8 @@ static const char *rank_name(enum vmm_rank rank)
         return "reservation";
     case VMM_RANK_ALLOCATION:
         return "allocation";
+    case VMM_RANK_BARRIER:
+        return "barrier";
     case VMM_RANK_SPACE:
         return "space";
     case VMM_RANK_HANDLES:

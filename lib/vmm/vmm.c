@@ -119,9 +119,15 @@ int vmm_open(struct kfd *kfd, const struct vmm_options *options, struct vmm **ou
         err = open_space(vmm);
     if (err)
         goto fail_handles;
+    err = vmm_barrier_init(vmm);
+    if (err)
+        goto fail_space;
     *out = vmm;
     return 0;
 
+fail_space:
+    if (vmm->space_ready)
+        vmm_space_fini(&vmm->space);
 fail_handles:
     vmm_handles_fini(&vmm->handles);
 fail_log_lock:
@@ -178,7 +184,8 @@ void vmm_close(struct vmm *vmm)
         return;
     for (node = vmm->space_ready ? vmm_space_first(&vmm->space) : NULL; node; node = after) {
         after = vmm_space_next(node);
-        close_resv(vmm_resv_of(node));
+        if (vmm_resv_of(node) != vmm->barrier.resv)
+            close_resv(vmm_resv_of(node));
     }
     vmm_userptr_close(vmm);
     vmm_handles_each(&vmm->handles, release_all, &list);
@@ -193,6 +200,7 @@ void vmm_close(struct vmm *vmm)
         next = list->next_zombie;
         vmm_alloc_abandon(list);
     }
+    vmm_barrier_fini(vmm);
     if (vmm->space_ready)
         vmm_space_fini(&vmm->space);
     vmm_handles_fini(&vmm->handles);

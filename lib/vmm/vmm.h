@@ -8,6 +8,7 @@
 #include <kfdirect/vmm.h>
 
 #include "kfd/error.h"
+#include "vmm/barrier.h"
 #include "vmm/handle.h"
 #include "vmm/lock.h"
 #include "vmm/maptab.h"
@@ -44,6 +45,8 @@ struct vmm {
     struct vmm_lock log_lock; /* rank 60: zombies */
     /* Allocations the kernel refused to free, the oldest first; tried again later. */
     struct vmm_alloc *zombies, **last_zombie;
+
+    struct vmm_barrier barrier;
 
     atomic_uint next_id;            /* mapping ids */
     atomic_uint_fast64_t unflushed; /* devices whose TLB flush failed */

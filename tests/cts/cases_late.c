@@ -3,6 +3,8 @@
  * Tables written by an SDMA engine are written when the engine comes to it. The engines of the
  * guest's cards are made to stand still, to see who waits for them.
  */
+#include <kfdirect/vmm.h>
+
 #include "hold.h"
 
 enum {
@@ -108,7 +110,38 @@ static void late(struct cts *c)
     look(c, "at last", c->va, false, false);
 }
 
+/* What the library has returned from has been written. */
+static void library(struct cts *c)
+{
+    struct vmm_access access = {.device = 0, .prot = VMM_PROT_READ_WRITE};
+    struct vmm_props props = {.location = VMM_LOCATION_DEVICE};
+    struct vmm *vmm = NULL;
+    struct kfd *kfd = NULL;
+    vmm_handle handle = 0;
+    uint64_t va = 0;
+
+    if (c->gpu[0].large_bar)
+        cts_skip(c, "the CPU writes the tables, or the library takes it so");
+    cts_open(c);
+    cts_row(c, "kfd_open", 0, kfd_open(c->sys, &kfd), "-");
+    if (!kfd || cts_walk_start(c) < 0)
+        cts_skip(c, "the tables cannot be read");
+    cts_row(c, "vmm_open", 0, vmm_open(kfd, NULL, &vmm), "-");
+    cts_row(c, "vmm_create", 0, vmm_create(vmm, &props, SIZE, &handle), "-");
+    cts_row(c, "vmm_reserve", 0, vmm_reserve(vmm, SIZE, 0, 0, &va), "-");
+    cts_row(c, "vmm_map", 0, vmm_map(vmm, va, SIZE, 0, handle), "-");
+    hold(c, HOLD_MS);
+    cts_row(c, "vmm_set_access", 0, vmm_set_access(vmm, va, SIZE, &access, 1), "-");
+    look(c, "after it", va, true, false);
+    hold(c, HOLD_MS);
+    cts_row(c, "vmm_unmap", 0, vmm_unmap(vmm, va, SIZE), "-");
+    look(c, "after it", va, false, false);
+    vmm_close(vmm);
+    kfd_close(kfd);
+}
+
 const struct cts_case cts_late_cases[] = {
     {"late.engine", CTS_GEM_VA | CTS_DRIVER, late},
+    {"late.library", CTS_GEM_VA | CTS_DRIVER, library},
     {0},
 };

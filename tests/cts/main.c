@@ -22,15 +22,15 @@
 #include "record.h"
 
 static const struct cts_case *const tables[] = {
-    cts_door_cases,     cts_dispatch_cases, cts_topology_cases, cts_query_cases,
-    cts_vm_cases,       cts_alloc_cases,    cts_map_cases,      cts_share_cases,
-    cts_gem_cases,      cts_gemva_cases,    cts_mmap_cases,     cts_event_cases,
-    cts_queue_cases,    cts_peer_cases,     cts_trap_cases,     cts_late_cases,
-    cts_silent_cases,   cts_crash_cases,    cts_foreign_cases,  cts_table_cases,
-    cts_resident_cases, cts_lib_kfd_cases,  cts_lib_vmm_cases,  cts_lib_share_cases,
-    cts_hip_cases,      cts_hip_more_cases, cts_client_cases,   cts_client_more_cases,
-    cts_demo_cases,     cts_process_cases,  cts_order_cases,    cts_random_cases,
-    cts_stranger_cases, cts_render_cases,
+    cts_door_cases,        cts_dispatch_cases, cts_topology_cases, cts_query_cases,
+    cts_vm_cases,          cts_alloc_cases,    cts_map_cases,      cts_share_cases,
+    cts_gem_cases,         cts_gemva_cases,    cts_mmap_cases,     cts_event_cases,
+    cts_queue_cases,       cts_peer_cases,     cts_trap_cases,     cts_late_cases,
+    cts_silent_cases,      cts_crash_cases,    cts_foreign_cases,  cts_sdma_cases,
+    cts_table_cases,       cts_resident_cases, cts_lib_kfd_cases,  cts_lib_vmm_cases,
+    cts_lib_share_cases,   cts_hip_cases,      cts_hip_more_cases, cts_client_cases,
+    cts_client_more_cases, cts_demo_cases,     cts_process_cases,  cts_order_cases,
+    cts_random_cases,      cts_stranger_cases, cts_render_cases,
 };
 
 struct options {

@@ -42,6 +42,7 @@ struct walker {
     pid_t owner; /* the process whose VM this is */
     const struct layout *layout;
     int regs, vram;
+    off_t vram_at; /* where the card's memory begins in that file */
     uint32_t base; /* register */
 };
 
@@ -83,7 +84,34 @@ static uint64_t read_entry(const struct walker *w, uint64_t at)
 {
     uint64_t v = 0;
 
-    return pread(w->vram, &v, sizeof v, (off_t)at) == sizeof v ? v : 0;
+    return pread(w->vram, &v, sizeof v, w->vram_at + (off_t)at) == sizeof v ? v : 0;
+}
+
+static uint64_t hollow(const char *parameter)
+{
+    FILE *f = fopen(cts_text("/sys/module/hollow/parameters/%s", parameter), "r");
+    unsigned long v = 0;
+
+    if (f && fscanf(f, "%lu", &v) != 1)
+        v = 0;
+    if (f)
+        fclose(f);
+    return v;
+}
+
+/* The driver shows a card's memory; what its BAR hides takes registers that the guest's cards lack,
+ * but theirs is the machine's own. */
+static void open_vram(struct cts *c, struct walker *w, uint32_t gpu)
+{
+    uint64_t slot = rig_property(c, gpu, "location_id ") >> 3 & 31;
+
+    w->vram_at = 0;
+    if (c->gpu[gpu].large_bar || !hollow("base")) {
+        w->vram = open_debug(c, gpu, "amdgpu_vram", O_RDONLY);
+        return;
+    }
+    w->vram = open("/dev/mem", O_RDONLY | O_CLOEXEC);
+    w->vram_at = (off_t)(hollow("base") + slot * MiB(hollow("vram_mb")));
 }
 
 /* Makes a queue of the caller's. */
@@ -174,7 +202,7 @@ int cts_walk_start(struct cts *c)
 
         w->layout = &layouts[c->gpu[gpu].va_limit >> 40 != 0];
         w->regs = open_debug(c, gpu, "amdgpu_regs", O_RDWR);
-        w->vram = open_debug(c, gpu, "amdgpu_vram", O_RDONLY);
+        open_vram(c, w, gpu);
         if (w->regs < 0 || w->vram < 0 || !find_root(c, w, gpu))
             return -ENOSYS;
         if (!reads_tables(w, c->va + RIG_AT))
@@ -251,8 +279,10 @@ int cts_peek(struct cts *c, uint32_t gpu, const struct cts_pte *pte, uint32_t *w
         return fake_gpu_read(c->fake, gpu, pte->va, word, sizeof *word, NULL);
     if (pte->system)
         return peek_system(pte->page, word);
-    return pread(walkers[gpu].vram, word, sizeof *word, (off_t)pte->page) == sizeof *word ? 0
-                                                                                          : -ENOSYS;
+    return pread(walkers[gpu].vram, word, sizeof *word, walkers[gpu].vram_at + (off_t)pte->page) ==
+                   sizeof *word
+               ? 0
+               : -ENOSYS;
 }
 
 /* On gfx8 the driver asks for a flush through a register, which is emptied here after each look. */

@@ -88,20 +88,34 @@ class Machine:
             time.sleep(0.02)
 
 
-def save(folder, snap, mem, *words):
-    disk = tempfile.NamedTemporaryFile(suffix=".img")
-    disk.truncate(1 << 20)
-    log = open(snap + ".log", "w")
-    m = Machine(folder, mem, disk.name, ["/dev/null", "/dev/null"], BOOT_LIMIT,
+def boot(folder, log, mem, disk, words):
+    """A machine that has come up; None when it died."""
+    m = Machine(folder, mem, disk, ["/dev/null", "/dev/null"], BOOT_LIMIT,
                 words="console=ttyS0 quiet panic=-1 oops=panic printk.devkmsg=on " + " ".join(words))
     for line in m.proc.stdout:
         log.write(line)
         if line.startswith("@@") and line.rstrip().endswith("READY"):
+            return m
+    log.flush()
+    print(f"tests/vm: the guest did not come up{' in time' if m.timed_out else ''}, see {log.name}",
+          file=sys.stderr)
+    if m.timed_out:
+        sys.exit(2)
+    return None
+
+
+def save(folder, snap, mem, *words):
+    disk = tempfile.NamedTemporaryFile(suffix=".img")
+    disk.truncate(1 << 20)
+    m = None
+    for _ in range(3):
+        # Now and then the emulator breaks the flags register behind a 16-byte compare-and-swap, in
+        # any part of the kernel; see run.
+        with open(snap + ".log", "w") as log:
+            m = boot(folder, log, mem, disk.name, words)
+        if m:
             break
-    else:
-        log.close()
-        print(f"tests/vm: the guest did not come up{' in time' if m.timed_out else ''}, see {log.name}",
-              file=sys.stderr)
+    if not m:
         return 2
     m.ask("stop")
     m.ask("migrate-set-parameters", **{"max-bandwidth": 1 << 34})

@@ -95,6 +95,7 @@ static void test_an_older_kernel_ignores_the_tail(void **state)
 static void test_the_copy_engine_is_later_than_the_request(void **state)
 {
     uint32_t sync, gem;
+    uint64_t other;
     struct rig r;
 
     rig_start(&r, "navi31-smallbar", "current", 0);
@@ -106,9 +107,14 @@ static void test_the_copy_engine_is_later_than_the_request(void **state)
     assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NONE);
     assert_int_equal(va(&r, AMDGPU_VA_OP_UNMAP, gem, sync, 2), 0);
     assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NONE);
-    /* Another change of the page tables comes after it. */
+    /* Another GEM_VA only queues behind it, and the flush does not wait; a MAP of KFD's does. */
     assert_int_equal(rig_va(&r, r.drm[0], AMDGPU_VA_OP_MAP, gem, VA + MIB, 0, MIB, RW), 0);
+    other = rig_must_alloc(&r, 0, VA + 64 * MIB, 4096, KFD_MEM_GTT | KFD_MEM_WRITABLE);
+    assert_int_equal(rig_flush(&r, other, 0), 0);
+    assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NONE);
+    assert_int_equal(rig_map(&r, other, 0), 0);
     assert_int_equal(rig_fault(&r, 0, VA, FAKE_READ), FAKE_FAULT_NOT_MAPPED);
+    assert_int_equal(rig_fault(&r, 0, VA + MIB, FAKE_READ), FAKE_FAULT_NONE);
     /* Closing with work under way. */
     assert_int_equal(va(&r, AMDGPU_VA_OP_MAP, gem, sync, 3), 0);
     assert_int_equal(rig_gem_close(&r, r.drm[0], gem), 0);

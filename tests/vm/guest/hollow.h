@@ -7,7 +7,8 @@
  * line kept back (memmap=SIZE$BASE), so a driver that binds reads back what it wrote. A timer
  * answers the few registers the driver polls and plays the engines that the driver itself feeds:
  * two SDMA rings, of the graphics ring what its self-test needs and, on generation 9, the kernel's
- * own compute queue (KIQ). Nothing of a user is ever executed.
+ * own compute queue (KIQ). Of a user's queues those of SDMA are played, through the page tables
+ * that the driver wrote; no other is ever executed.
  *
  * Memory from `base` on: BAR0 of every card (vram_mb each), then for every card 6 MiB with BAR2
  * (doorbells, 2 MiB), BAR5 (registers, 512 KiB) and the ROM, each at a multiple of 2 MiB.
@@ -26,6 +27,7 @@
 #define HOLLOW_BAR5_SIZE 0x80000u
 #define HOLLOW_ROM_SIZE 0x20000u
 #define HOLLOW_ENGINES 2
+#define HOLLOW_USER_QUEUES 2
 
 /* Register numbers (in dwords) and packet details of a generation. */
 struct hollow_family {
@@ -37,10 +39,16 @@ struct hollow_family {
     u32 minus;            /* 1: counts in packets are one less than meant */
     u32 kiq;              /* CP_HQD_PQ_BASE; 0: there is no KIQ to play */
     u32 active, dequeue;  /* CP_HQD_ACTIVE, and the request to give the queue up */
+    u32 user,
+        user_next; /* from RB_CNTL of an engine: that of its first user queue; the next one's */
+    u32 status, doorbell; /* from RB_CNTL: CONTEXT_STATUS, DOORBELL (bit 28: it has one) */
+    u32 pt_base, pasid;   /* page-table base of VMID 0 (8 on gfx8), PASID of VMID 0 */
 };
 
 struct hollow_engine {
     u32 rptr;
+    u32 bell; /* of a user's queue that is running */
+    bool running;
     ulong packets, unknown;
 };
 
@@ -57,7 +65,11 @@ struct hollow_card {
     void __iomem *regs, *rom, *doorbells, *vram;
     struct pci_dev *pci;
     ulong bar0, bar2, bar5, romad;
-    struct hollow_engine eng[HOLLOW_ENGINES];
+    struct hollow_engine eng[HOLLOW_ENGINES], user[HOLLOW_ENGINES][HOLLOW_USER_QUEUES];
+    u32 vmid;                      /* whose address space packets are in; 0: the driver's */
+    ulong user_faults, run_faults; /* in all, in the run of packets that is on */
+    u64 fault_at;                  /* the first of the last run that had any */
+    bool fault_write;
     struct hollow_cp kiq, gfx;
     ulong faults, answers;
 };
@@ -70,7 +82,8 @@ struct hollow_shape {
     u64 vram_size;
     u64 bar0_size; /* less than vram_size: a card with a small BAR */
     bool trace;
-    bool hold; /* the SDMA engines stand still */
+    bool hold;   /* the SDMA engines stand still */
+    bool report; /* faults of user queues raise an interrupt */
     const struct hollow_family *family;
 };
 
@@ -97,13 +110,22 @@ u32 hollow_read(struct hollow_card *c, u64 addr);
 void hollow_write(struct hollow_card *c, u64 addr, u32 val);
 void hollow_copy(struct hollow_card *c, u64 dst, u64 src, u32 size);
 void hollow_fill(struct hollow_card *c, u64 dst, u32 val, u32 size);
-void hollow_interrupt(struct hollow_card *c, u32 client, u32 src, u32 ring, u32 data);
+void hollow_interrupt(struct hollow_card *c, u32 client, u32 src, u32 ring, const u32 data[2]);
+/* A page of the process with c->vmid was not there or not allowed; gfx9 only. */
+void hollow_report_fault(struct hollow_card *c, u64 addr, bool write);
 
 /* hollow_engine.c: the rings the driver feeds. */
 const struct hollow_family *hollow_family_of(uint gen);
 void hollow_sdma_poll(struct hollow_card *c, int n);
+/* Packets of engine n from pos to end, in the ring of mask + 1 bytes that begins at `at`. */
+void hollow_sdma_run(struct hollow_card *c, int n, u64 at, u32 mask, u32 pos, u32 end);
 void hollow_kiq_poll(struct hollow_card *c);
 void hollow_gfx_poll(struct hollow_card *c);
 void hollow_queue_poll(struct hollow_card *c);
+
+/* hollow_user.c: SDMA queues of processes. */
+void hollow_user_poll(struct hollow_card *c, int engine, int queue);
+/* Where addr of the process with c->vmid lies, and how many bytes of it; NULL: a fault. */
+void *hollow_walk(struct hollow_card *c, u64 addr, bool write, u32 *left);
 
 #endif

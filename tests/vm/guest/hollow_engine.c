@@ -21,6 +21,12 @@ static const struct hollow_family families[] = {
         .bell = 0x12,
         .active = 0x3247,
         .dequeue = 0x325d,
+        .user = 0x80,
+        .user_next = 0x80,
+        .status = 0x11,
+        .doorbell = 0x12,
+        .pt_base = 0x50e,
+        .pasid = 0xce7,
     },
     {
         .fb = 0x1a82c,
@@ -42,6 +48,12 @@ static const struct hollow_family families[] = {
         .kiq = 0x324d,
         .active = 0x3247,
         .dequeue = 0x325d,
+        .user = 0xc0,
+        .user_next = 0x60,
+        .status = 0x11,
+        .doorbell = 0x12,
+        .pt_base = 0x1a72b,
+        .pasid = 0xc2c,
     },
 };
 
@@ -159,7 +171,8 @@ static void sdma_run(struct hollow_card *c, int n, const struct stretch *s, u32 
             hollow_write(c, pair(p + 1), p[3]);
             break;
         case SDMA_TRAP:
-            hollow_interrupt(c, 8 + n, 224, hollow_shape.gen == 8 ? n : 0, p[1] & 0xfffffff);
+            hollow_interrupt(c, 8 + n, 224, hollow_shape.gen == 8 ? n : 0,
+                             (const u32[2]){p[1] & 0xfffffff});
             break;
         case SDMA_FILL:
             hollow_fill(c, pair(p + 1), p[3], (p[4] & 0x3fffff) + minus);
@@ -178,6 +191,13 @@ static void sdma_run(struct hollow_card *c, int n, const struct stretch *s, u32 
         else if (pos >= end)
             break;
     }
+}
+
+void hollow_sdma_run(struct hollow_card *c, int n, u64 at, u32 mask, u32 pos, u32 end)
+{
+    struct stretch ring = {.at = at, .mask = mask};
+
+    sdma_run(c, n, &ring, pos, end, false);
 }
 
 void hollow_sdma_poll(struct hollow_card *c, int n)
@@ -238,7 +258,7 @@ static void cp_fence(struct hollow_card *c, u64 addr, u32 how, const u32 *value)
     if (data == 2)
         hollow_write(c, addr + 4, value[1]);
     if (how >> 24 & 3)
-        hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_EOP, 0, 0);
+        hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_EOP, 0, (const u32[2]){0});
 }
 
 static void cp_packet(struct hollow_card *c, struct hollow_cp *q, u32 op, const u32 *p)

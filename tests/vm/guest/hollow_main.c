@@ -28,6 +28,9 @@ MODULE_PARM_DESC(trace, "log every packet");
 module_param_named(hold, hollow_shape.hold, bool, 0644);
 MODULE_PARM_DESC(hold, "the SDMA engines stand still until it is taken back");
 
+module_param_named(report, hollow_shape.report, bool, 0644);
+MODULE_PARM_DESC(report, "faults of user queues raise an interrupt");
+
 /* Registers (byte offsets) set once before the scan, and those put back on every tick: acknowledge
  * bits, free semaphores. */
 static uint reg_off[64], reg_val[64], force_off[16], force_val[16];
@@ -46,6 +49,10 @@ module_param(answer_val, uint, 0444);
 /* How often each card was asked to flush a process's TLB, for tests. */
 static ulong flushes[HOLLOW_MAX_CARDS];
 module_param_array(flushes, ulong, NULL, 0444);
+
+/* How often packets of user queues met what is not mapped or not allowed. */
+static ulong faults[HOLLOW_MAX_CARDS];
+module_param_array(faults, ulong, NULL, 0444);
 
 #define TICK_NS 100000
 
@@ -92,8 +99,12 @@ static enum hrtimer_restart tick(struct hrtimer *t)
         }
         for (int i = 0; i < n_force_off; i++)
             writel(force_val[i], c->regs + force_off[i]);
-        for (int i = 0; i < HOLLOW_ENGINES && !hollow_shape.hold; i++)
+        for (int i = 0; i < HOLLOW_ENGINES && !hollow_shape.hold; i++) {
             hollow_sdma_poll(c, i);
+            for (int q = 0; q < HOLLOW_USER_QUEUES; q++)
+                hollow_user_poll(c, i, q);
+        }
+        faults[c - cards] = c->user_faults;
         hollow_kiq_poll(c);
         hollow_gfx_poll(c);
         flushes[c - cards] = c->kiq.flushes;
