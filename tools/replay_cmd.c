@@ -15,7 +15,8 @@ static int usage(FILE *out, int code)
         "usage: kfdirect replay [--machine NAME] [--kernel VERSION] [--process ID] LOG\n"
         "\n"
         "Does the requests of one process again that kfdirect fake --log wrote down, on a new\n"
-        "machine, and compares results and outputs. Exits with 0 when all are alike.\n"
+        "machine, and compares results and outputs. Prints what differs, then and now, and exits\n"
+        "with 0 when all are alike.\n"
         "\n"
         "  --machine NAME, --kernel VERSION  another machine or kernel than the log names\n"
         "  --process ID                      of which process; default: of the first in the log\n");
@@ -42,8 +43,6 @@ static int report(const struct fake_replay *r, const char *machine, const char *
                r->skipped);
     if (r->others != 0)
         printf("%" PRIu64 " left out: of other processes\n", r->others);
-    if (r->differing != 0)
-        printf("the first difference: %s\n", r->text);
     return r->differing == 0 ? TOOL_OK : TOOL_FAILED;
 }
 
@@ -66,7 +65,7 @@ static int replay(FILE *in, const char *name, const char *machine, const char *k
         fprintf(stderr, "kfdirect: %s\n", fake_error_text());
         return TOOL_USAGE;
     }
-    if (fake_log_replay(fake, in, pid, &result) != 0) {
+    if (fake_log_replay(fake, in, pid, stdout, &result) != 0) {
         fprintf(stderr, "kfdirect: %s: %s\n", name, fake_error_text());
         status = TOOL_USAGE;
     } else {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,11 +8,16 @@
 #include "kfd/uapi.h"
 #include "tool.h"
 
+/* Under kfdirect fake its preload answers in the driver's place: one fake, not one in another. */
+static const char *fake_from_environment(void)
+{
+    return dlsym(RTLD_DEFAULT, "kfdirect_fake_preloaded") ? NULL : getenv("KFDIRECT_FAKE");
+}
+
 int tool_machine_open(const char *machine, const char *kernel, struct tool_machine *out)
 {
     struct fake_options options = {.size = sizeof(options)};
-
-    const char *spec = getenv("KFDIRECT_FAKE");
+    const char *spec = fake_from_environment();
     int err;
 
     *out = (struct tool_machine){0};

@@ -219,10 +219,13 @@ struct fake_replay {
 };
 /*
  * Does the saved operations of one process again on this fake, which should be as new as the
- * recorded one was when its log began, and compares results and outputs. pid 0: the process of the
- * first operation. -EINVAL: not a log, the text says where.
+ * recorded one was when its log began, and compares results and outputs, but for what a kernel says
+ * of itself (GET_VERSION) and the offsets and descriptors it is free to choose. pid 0: the process
+ * of the first operation. report: gets two lines for each difference, then and now; NULL for none.
+ * -EINVAL: not a log, the text says where; -ESRCH: nothing in it is of this process.
  */
-KFDIRECT_API int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, struct fake_replay *out);
+KFDIRECT_API int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, FILE *report,
+                                 struct fake_replay *out);
 
 /* Strict mode: how many undefined uses were seen, and the text of the first (what, where, since
  * when); the offending request failed with -ENOTRECOVERABLE. NULL if none. */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "fake/log_file.h"
+#include "kfd/decode.h"
 #include "kfd/error.h"
 #include "kfd/uapi.h"
 
@@ -32,7 +33,9 @@ struct replay {
     struct fake *fake;
     struct kfd_sys *sys;
     pid_t pid;                 /* whose operations are done again; 0: whose comes first */
+    pid_t others[16];          /* some of the processes that are left out */
     struct fake_map by_object; /* struct stand_in * */
+    FILE *report;              /* or NULL */
     struct fake_replay *result;
 };
 
@@ -188,7 +191,7 @@ static void fit_in(struct line *l)
     }
 }
 
-/* Takes what differs from run to run out of a result. */
+/* Takes out of a result what a kernel is free to choose, and what it says of itself. */
 static void fit_out(const struct line *l, void *arg)
 {
     uint32_t nr = _IOC_NR(l->head.request), type = type_of(l);
@@ -201,27 +204,49 @@ static void fit_out(const struct line *l, void *arg)
         *in = 0;
     if (out != NULL)
         *out = 0;
-    if (type != KFD_UAPI_TYPE_KFD)
+    if (type != KFD_UAPI_TYPE_KFD) {
+        if (nr == DRM_NR_GEM_MMAP)
+            memset(arg, 0, sizeof(union drm_amdgpu_gem_mmap));
         return;
+    }
+    if (nr == KFD_NR_GET_VERSION)
+        memset(arg, 0, sizeof(struct kfd_ioctl_get_version_args));
     if (nr == KFD_NR_MAP_MEMORY_TO_GPU || nr == KFD_NR_UNMAP_MEMORY_FROM_GPU)
         map->device_ids_array_ptr = 0;
     if (nr == KFD_NR_GET_PROCESS_APERTURES_NEW)
         get->kfd_process_device_apertures_ptr = 0;
-    if (nr == KFD_NR_ALLOC_MEMORY_OF_GPU && alloc->flags & KFD_MEM_USERPTR)
+    if (nr == KFD_NR_ALLOC_MEMORY_OF_GPU)
         alloc->mmap_offset = 0;
 }
 
-static void note(struct replay *r, const struct line *l, const char *what, int now)
+static void differs(struct replay *r, const struct line *l, const char *now)
 {
     struct fake_replay *out = r->result;
 
     if (out->differing++ == 0)
-        snprintf(out->text, sizeof(out->text), "line %u: %s; now %s %d", l->number, l->text, what,
-                 now);
+        snprintf(out->text, sizeof(out->text), "line %u: %s; now %s", l->number, l->text, now);
+    if (r->report != NULL)
+        fprintf(r->report, "line %u: %s\n    now %s\n", l->number, l->text, now);
+}
+
+static void compare(struct replay *r, struct line *l, const uint64_t *answer, int ret)
+{
+    char now[256], result[24];
+
+    snprintf(result, sizeof(result), "= %d", ret);
+    if (memcmp(l->now, l->out, l->head.out) == 0) {
+        if (ret != l->head.result)
+            differs(r, l, result);
+        return;
+    }
+    kfd_decode_call(l->head.request, l->in, answer, now, sizeof(now) - sizeof(result));
+    strcat(strcat(now, " "), result);
+    differs(r, l, now);
 }
 
 static int replay_request(struct replay *r, struct line *l)
 {
+    uint64_t answer[MAX_ARG / 8];
     uint32_t nr = _IOC_NR(l->head.request);
     int fd = fd_for(r, 1ull << 63 | l->head.node), ret, *in, *out;
 
@@ -239,12 +264,10 @@ static int replay_request(struct replay *r, struct line *l)
     out = fake_log_fd_out(type_of(l), nr, l->now);
     if (out != NULL && ret >= 0 && add_stand_in(r, l->head.object, *out) != 0)
         return -ENOMEM;
+    memcpy(answer, l->now, sizeof(answer));
     fit_out(l, l->out);
     fit_out(l, l->now);
-    if (ret != l->head.result)
-        note(r, l, "result", ret);
-    else if (memcmp(l->now, l->out, l->head.out) != 0)
-        note(r, l, "other outputs, result", ret);
+    compare(r, l, answer, ret);
     return 0;
 }
 
@@ -265,9 +288,31 @@ static int replay_open(struct replay *r, struct line *l)
     }
     r->result->replayed++;
     fd = r->sys->ops->open_path(r->sys, path, O_RDWR | O_CLOEXEC);
-    if ((fd < 0 ? fd : 0) != l->head.result)
-        note(r, l, "result", fd < 0 ? fd : 0);
+    compare(r, l, l->out, fd < 0 ? fd : 0);
     return fd < 0 ? 0 : add_stand_in(r, 1ull << 63 | l->head.node, fd);
+}
+
+static void leave_out(struct replay *r, pid_t pid)
+{
+    size_t room = sizeof(r->others) / sizeof(r->others[0]), i = 0;
+
+    r->result->others++;
+    while (i < room && r->others[i] != 0 && r->others[i] != pid)
+        i++;
+    if (i < room)
+        r->others[i] = pid;
+}
+
+/* Nothing was done for the process that was asked for. */
+static int no_process(const struct replay *r)
+{
+    char list[256] = "";
+    size_t room = sizeof(r->others) / sizeof(r->others[0]), used = 0;
+
+    for (size_t i = 0; i < room && r->others[i] != 0; i++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, " %d", (int)r->others[i]);
+    return kfd_fail(-ESRCH, "fake_log_replay: the log has no operation of process %d, but of%s",
+                    (int)r->pid, used != 0 ? list : " none");
 }
 
 static int replay_line(struct replay *r, struct line *l)
@@ -275,7 +320,7 @@ static int replay_line(struct replay *r, struct line *l)
     if (r->pid == 0)
         r->pid = l->head.pid;
     if (l->head.pid != r->pid) {
-        r->result->others++;
+        leave_out(r, l->head.pid);
         return 0;
     }
     switch (l->head.kind) {
@@ -306,9 +351,10 @@ static void close_rest(struct replay *r)
     fake_map_clear(&r->by_object);
 }
 
-int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, struct fake_replay *out)
+int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, FILE *report, struct fake_replay *out)
 {
-    struct replay r = {.fake = fake, .sys = fake_sys(fake), .pid = pid, .result = out};
+    struct replay r = {
+        .fake = fake, .sys = fake_sys(fake), .pid = pid, .report = report, .result = out};
     struct line *l = calloc(1, sizeof(*l));
     char *text = NULL;
     size_t room = 0;
@@ -327,6 +373,8 @@ int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, struct fake_replay *
         else
             err = replay_line(&r, l);
     }
+    if (err == 0 && pid != 0 && out->replayed + out->skipped == 0)
+        err = no_process(&r);
     close_rest(&r);
     free(text);
     free(l);

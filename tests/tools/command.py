@@ -283,10 +283,13 @@ def a_log_is_written_for_a_linked_program_and_replays_alike():
         result = run("replay", name)
         expect_exit(result, 0)
         expect(": 0 answered differently" in result.stdout, result.stdout)
-        # Another kernel answers otherwise, and the first difference is named.
+        # What another kernel calls itself is no difference, what it refuses is: then and now.
+        expect_exit(run("replay", "--kernel", "6.8", name), 0)
+        logged(folder, KFDIRECT, "demo")
         result = run("replay", "--kernel", "6.1", name)
         expect_exit(result, 1)
-        expect("the first difference: line" in result.stdout, result.stdout)
+        expect("\n    now EXPORT_DMABUF " in result.stdout, result.stdout)
+        expect("GET_VERSION" not in result.stdout, result.stdout)
         # A log begins anew, but all processes of one run are in it.
         logged(folder, "sh", "-c", f"'{KFDIRECT}' info && '{KFDIRECT}' info")
         with open(name) as text:
@@ -297,7 +300,10 @@ def a_log_is_written_for_a_linked_program_and_replays_alike():
             result = run("replay", "--process", process, name)
             expect_exit(result, 0)
             expect("of other processes" in result.stdout, result.stdout)
+        nobody = ("--process", "999999999", name)
         for args, word in ((("--process", "none", name), "--process"), ((name, name), "usage:"),
+                           (nobody, "no operation of process 999999999, but of " + " ".join(
+                               sorted(processes, key=[line.split()[0] for line in lines].index))),
                            ((__file__,), "no log"), ((folder + "/none",), folder + "/none")):
             result = run("replay", *args)
             expect_exit(result, 2)

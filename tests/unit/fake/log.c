@@ -3,6 +3,7 @@
 #include "rig.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static void test_requests_come_out_decoded(void **state)
 {
@@ -94,9 +95,9 @@ static void test_a_saved_log_replays_alike(void **state)
 {
     struct fake_options o = {.size = sizeof(o), .machine = "mi300x:2", .kernel = "6.12"};
     struct fake_replay result;
-    char *text = NULL, *line;
-    size_t size = 0;
-    FILE *file = open_memstream(&text, &size);
+    char *text = NULL, *line, *differences = NULL, pids[32];
+    size_t size = 0, length = 0, told = 0;
+    FILE *file = open_memstream(&text, &size), *report;
     struct rig r = {0};
     struct fake *other;
 
@@ -113,7 +114,7 @@ static void test_a_saved_log_replays_alike(void **state)
 
     assert_int_equal(fake_create(&o, &other), 0);
     file = fmemopen(text, size, "r");
-    if (fake_log_replay(other, file, 0, &result) != 0)
+    if (fake_log_replay(other, file, 0, NULL, &result) != 0)
         fail_msg("%s", fake_error_text());
     fclose(file);
     if (result.differing != 0)
@@ -122,14 +123,29 @@ static void test_a_saved_log_replays_alike(void **state)
     assert_int_equal(result.skipped, 0);
     fake_destroy(other);
 
-    /* On another kernel it differs, and the first difference is named. */
+    /* On another machine it differs, and every difference is told, then and now. */
     o.machine = "navi31:2";
     assert_int_equal(fake_create(&o, &other), 0);
     file = fmemopen(text, size, "r");
-    assert_int_equal(fake_log_replay(other, file, 0, &result), 0);
+    report = open_memstream(&differences, &length);
+    assert_int_equal(fake_log_replay(other, file, 0, report, &result), 0);
     fclose(file);
+    fclose(report);
     assert_true(result.differing > 0);
     assert_non_null(strstr(result.text, "line "));
+    for (char *at = differences; (at = strstr(at, "\n    now ")) != NULL; at++)
+        told++;
+    assert_int_equal(told, result.differing);
+    free(differences);
+    fake_destroy(other);
+
+    /* A process that the log does not know, and those it does. */
+    assert_int_equal(fake_create(&o, &other), 0);
+    file = fmemopen(text, size, "r");
+    assert_int_equal(fake_log_replay(other, file, getpid() + 1, NULL, &result), -ESRCH);
+    snprintf(pids, sizeof(pids), "but of %d", (int)getpid());
+    assert_non_null(strstr(fake_error_text(), pids));
+    fclose(file);
     fake_destroy(other);
 
     /* A damaged line is named. */
@@ -138,12 +154,12 @@ static void test_a_saved_log_replays_alike(void **state)
     o.machine = "mi300x:2";
     assert_int_equal(fake_create(&o, &other), 0);
     file = fmemopen(text, size, "r");
-    assert_int_equal(fake_log_replay(other, file, 0, &result), -EINVAL);
+    assert_int_equal(fake_log_replay(other, file, 0, NULL, &result), -EINVAL);
     assert_non_null(strstr(fake_error_text(), "line 2"));
     fclose(file);
     *text = 'x';
     file = fmemopen(text, size, "r");
-    assert_int_equal(fake_log_replay(other, file, 0, &result), -EINVAL);
+    assert_int_equal(fake_log_replay(other, file, 0, NULL, &result), -EINVAL);
     fclose(file);
     fake_destroy(other);
     free(text);
