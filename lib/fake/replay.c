@@ -26,7 +26,6 @@ struct line {
 /* A descriptor of this run for an object of the recorded one. */
 struct stand_in {
     int fd;
-    uint32_t count;
 };
 
 struct replay {
@@ -35,6 +34,7 @@ struct replay {
     pid_t pid;                 /* whose operations are done again; 0: whose comes first */
     pid_t others[16];          /* some of the processes that are left out */
     struct fake_map by_object; /* struct stand_in * */
+    struct fake_map last_line; /* that names an object, as a number */
     FILE *report;              /* or NULL */
     struct fake_replay *result;
 };
@@ -103,7 +103,6 @@ static int add_stand_in(struct replay *r, uint64_t object, int fd)
 
     if (s != NULL) {
         /* One descriptor stands for all of an object. */
-        s->count++;
         r->sys->ops->close_fd(r->sys, fd);
         return 0;
     }
@@ -112,18 +111,20 @@ static int add_stand_in(struct replay *r, uint64_t object, int fd)
         free(s);
         return -ENOMEM;
     }
-    *s = (struct stand_in){.fd = fd, .count = 1};
+    *s = (struct stand_in){.fd = fd};
     return 0;
 }
 
-static void drop_stand_in(struct replay *r, uint64_t object)
+/* Descriptors are copied without a line in the log, so an object that is named again is not gone.
+ */
+static void drop_stand_in(struct replay *r, const struct line *l)
 {
-    struct stand_in *s = fake_map_get(&r->by_object, object);
+    struct stand_in *s = fake_map_get(&r->by_object, l->head.object);
 
-    if (s == NULL || --s->count != 0)
+    if (s == NULL || (uintptr_t)fake_map_get(&r->last_line, l->head.object) > l->number)
         return;
     r->sys->ops->close_fd(r->sys, s->fd);
-    fake_map_take(&r->by_object, object);
+    fake_map_take(&r->by_object, l->head.object);
     free(s);
 }
 
@@ -331,7 +332,7 @@ static int replay_line(struct replay *r, struct line *l)
         return 0;
     case FAKE_LOG_CLOSE:
         r->result->replayed++;
-        drop_stand_in(r, l->head.object);
+        drop_stand_in(r, l);
         return 0;
     default:
         return replay_request(r, l);
@@ -351,6 +352,35 @@ static void close_rest(struct replay *r)
     fake_map_clear(&r->by_object);
 }
 
+static int note_names(struct replay *r, struct line *l)
+{
+    void *number = (void *)(uintptr_t)l->number;
+    int err = fake_map_put(&r->last_line, 1ull << 63 | l->head.node, number);
+
+    return err == 0 && l->head.object != 0 ? fake_map_put(&r->last_line, l->head.object, number)
+                                           : err;
+}
+
+/* Calls each for every line of a text but the first. */
+static int each_line(struct replay *r, char *text, struct line *l,
+                     int (*each)(struct replay *r, struct line *l))
+{
+    char *at = strchrnul(text, '\n'), *end;
+    int err = 0;
+
+    for (l->number = 2; err == 0 && at[0] != '\0' && at[1] != '\0'; l->number++, at = end) {
+        char after = *(end = strchrnul(at + 1, '\n'));
+
+        *end = '\0';
+        err = parse(at + 1, l);
+        *end = after;
+        if (err != 0)
+            return kfd_fail(err, "fake_log_replay: line %u is no operation", l->number);
+        err = each(r, l);
+    }
+    return err;
+}
+
 int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, FILE *report, struct fake_replay *out)
 {
     struct replay r = {
@@ -358,24 +388,22 @@ int fake_log_replay(struct fake *fake, FILE *in, pid_t pid, FILE *report, struct
     struct line *l = calloc(1, sizeof(*l));
     char *text = NULL;
     size_t room = 0;
-    int err = 0;
+    int err;
 
     memset(out, 0, sizeof(*out));
     if (l == NULL)
         return -ENOMEM;
-    if (getline(&text, &room, in) < 0 ||
+    if (getdelim(&text, &room, '\0', in) < 0 ||
         strncmp(text, FAKE_LOG_MAGIC "\t", sizeof(FAKE_LOG_MAGIC)) != 0)
         err = kfd_fail(-EINVAL, "fake_log_replay: this is no log");
-    for (l->number = 2; err == 0 && getline(&text, &room, in) > 0; l->number++) {
-        err = parse(text, l);
-        if (err != 0)
-            err = kfd_fail(err, "fake_log_replay: line %u is no operation", l->number);
-        else
-            err = replay_line(&r, l);
-    }
+    else
+        err = each_line(&r, text, l, note_names);
+    if (err == 0)
+        err = each_line(&r, text, l, replay_line);
     if (err == 0 && pid != 0 && out->replayed + out->skipped == 0)
         err = no_process(&r);
     close_rest(&r);
+    fake_map_clear(&r.last_line);
     free(text);
     free(l);
     return err;
