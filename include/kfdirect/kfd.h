@@ -257,8 +257,9 @@ struct kfd_link_info {
  * untouched on failure.
  * Errors: -ENOENT no /dev/kfd, or see kfd_sys_default; -EACCES or -EPERM no permission (the text
  * names the file, its mode and its group); -EPROTO a KFD major version other than 1; -EAGAIN the
- * topology kept changing; -EMFILE, -ENFILE or -ENOMEM whatever it was needed for: a shortage is no
- * reason to leave a GPU out; others as open(2) and sysfs gave them.
+ * topology kept changing; -ENODEV where the driver refuses /dev/kfd with ENOMEM, as it does when it
+ * supports no GPU of the machine; -EMFILE, -ENFILE or -ENOMEM whatever it was needed for: a
+ * shortage is no reason to leave a GPU out; others as open(2) and sysfs gave them.
  */
 KFDIRECT_API int kfd_open(struct kfd_sys *sys, struct kfd **out);
 

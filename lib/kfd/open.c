@@ -38,6 +38,10 @@ static int open_kfd(struct kfd *kfd)
         return kfd_fail(ret, KFD_PATH ": ENOENT: the amdgpu driver is not loaded, or a container "
                                       "was not given the device; KFDIRECT_FAKE=mi300x:2 is a "
                                       "fake machine");
+    /* What KFD answers where it drives no GPU; the process itself is short of nothing. */
+    if (ret == -ENOMEM)
+        return kfd_fail(-ENODEV, KFD_PATH ": ENOMEM: the driver supports none of this machine's "
+                                          "GPUs, or the kernel has no memory left");
     if (ret < 0)
         return kfd_access_explain(kfd->sys, KFD_PATH, ret);
     kfd->fd = ret;
