@@ -2,6 +2,7 @@
 /* Requests that take an unmodified kernel down. They run only where KFDIRECT_CTS_CRASH names them,
  * one machine each. */
 #include <signal.h>
+#include <stdio.h>
 #include <time.h>
 #include <sys/wait.h>
 
@@ -59,13 +60,32 @@ static void dirty(struct cts *c)
         cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_CLOSE, &gem[n]);
 }
 
+/* Waits until a process that has nothing else to wait for sleeps in its request. */
+static void until_it_waits(pid_t pid)
+{
+    struct timespec pause = {.tv_nsec = 5000000};
+    char path[32], text[256];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    for (int i = 0; i < 300; i++) {
+        int fd = open(path, O_RDONLY);
+
+        n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+        close(fd);
+        text[n > 0 ? n : 0] = '\0';
+        if (strstr(text, ") S ") || strstr(text, ") D "))
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
 /* A process of its own that keeps the lock of the VM: it maps a buffer that the engines have yet to
  * clear. */
 static pid_t keep_lock(struct cts *c)
 {
     union drm_amdgpu_gem_create a = {
         .in = {.bo_size = MiB(2), .domains = AMDGPU_GEM_DOMAIN_VRAM, .domain_flags = VRAM_CLEARED}};
-    struct timespec pause = {.tv_nsec = 100000000};
     pid_t pid;
 
     dirty(c);
@@ -83,7 +103,7 @@ static pid_t keep_lock(struct cts *c)
 
         _exit(cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_VA_OLD, &m) < 0);
     }
-    nanosleep(&pause, NULL);
+    until_it_waits(pid);
     return pid;
 }
 
