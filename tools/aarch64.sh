@@ -11,7 +11,7 @@ for source in lib/kfd/*.c lib/vmm/*.c lib/hip_api/*.c lib/fake/*.c lib/fake/prel
     case $source in lib/fake/preload/* | lib/trace/*) flags=-fno-builtin ;; esac # as meson.build has it
     # shellcheck disable=SC2046,SC2086
     $cc $flags -std=gnu11 -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DKFDIRECT_DEBUG=1 -Wall -Wextra \
-        -Wshadow -Wno-unused-parameter -Werror -Iinclude -Ilib -isystem lib/system \
+        -Wshadow -Wno-unused-parameter -Werror '-DLIBDRM_NAMES=""' -Iinclude -Ilib -isystem lib/system \
         $(pkg-config --cflags libdrm | sed 's/-I/-isystem /g') -c "$source" -o /dev/null ||
         failed=1
 done

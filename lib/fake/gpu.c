@@ -180,7 +180,7 @@ int fake_gpu_translate(struct fake *fake, uint32_t gpu, uint64_t va, enum fake_a
                        struct fake_translation *out)
 {
     struct fake_process *p;
-    struct fake_pte pte;
+    struct fake_pte pte = {0};
     int err = enter(fake, gpu, &p);
 
     if (err != 0)
@@ -272,7 +272,7 @@ static int access_memory(struct fake *fake, uint32_t gpu, uint64_t va, char *buf
     struct fake_translation t;
     struct run run = {0};
     struct fake_process *p;
-    struct fake_pte pte;
+    struct fake_pte pte = {0};
     size_t done = 0;
     int err = enter(fake, gpu, &p), stop = 0;
 

@@ -66,10 +66,10 @@ static int find_place(const struct fake_shared *s, struct fake_shared_queue *q, 
 }
 
 int fake_machine_queue_add(struct fake_machine *m, uint32_t slot, uint32_t id,
-                           const struct fake_shared_queue *wanted, uint32_t places, uint32_t first,
+                           const struct fake_shared_queue *queue, uint32_t places, uint32_t first,
                            uint32_t step)
 {
-    struct fake_shared_queue q = *wanted;
+    struct fake_shared_queue q = *queue;
     int err;
 
     fake_machine_lock(m);

@@ -151,9 +151,9 @@ void hip_error_set(const char *fmt, ...)
     kfd_error_set("%s", text);
 }
 
-hipError_t hip_null(const char *argument)
+void hip_tell_null(const char *argument)
 {
-    return hip_fail(hipErrorInvalidValue, "%s is NULL", argument);
+    hip_error_set("%s is NULL", argument);
 }
 
 hipError_t hip_from_errno(int err)

@@ -22,8 +22,15 @@ static inline hipError_t hip_error_is(hipError_t code)
         hip_error_is(hip_fail_code);             \
     })
 
-/* hipErrorInvalidValue for an argument that must not be NULL. */
-hipError_t hip_null(const char *argument);
+/* Says that an argument must not be NULL. */
+void hip_tell_null(const char *argument);
+
+/* The code for it, in the open so that an analyzer sees that it is no success. */
+static inline hipError_t hip_null(const char *argument)
+{
+    hip_tell_null(argument);
+    return hipErrorInvalidValue;
+}
 
 /* The code for a result of the layers below, which have stored the text. */
 hipError_t hip_from_errno(int err);
