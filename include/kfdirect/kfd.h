@@ -318,7 +318,30 @@ KFDIRECT_API bool kfd_can_access(const struct kfd_device *dev, const struct kfd_
  */
 KFDIRECT_API int kfd_mem_available(struct kfd_device *dev, uint64_t *bytes);
 
-/* Flags of kfd_mem_alloc, the kernel's values. */
+/*
+ * Flags of kfd_mem_alloc, the kernel's values. Exactly one names what the memory is:
+ *   VRAM         the device's memory; on an APU system memory, counted as if it were
+ *   GTT          system memory that the kernel owns
+ *   USERPTR      pages of this process, at the address given in mmap_offset; the kernel wants them
+ *                writable whatever the rights are
+ *   DOORBELL     this process's doorbells on the device: 8 KiB, 4 KiB before gfx9
+ *   MMIO_REMAP   the 4-KiB page of registers that flush the host data path
+ * How VRAM is placed:
+ *   PUBLIC       where the CPU sees it; the kernel refuses it unless the CPU sees all VRAM
+ *   CONTIGUOUS   in one piece if there is one, scattered otherwise
+ * How caches treat it, in KFD maps and, on most chips, in GEM_VA ones too. They are not checked
+ * against each other, and what they come to is the chip's:
+ *   COHERENT     fine-grained: what one side writes the other sees while work runs
+ *   EXT_COHERENT the same, for atomics across devices as well; Linux 6.1 ignores it
+ *   UNCACHED     no GPU cache keeps it
+ * Rights of every KFD map of it, on every device; GEM_VA has its own for each mapping:
+ *   WRITABLE     without it GPUs only read, and the exported dma-buf maps for reading only
+ *   EXECUTABLE   shaders may run from it
+ * And without effect in the kernel, which never puts other memory in its place anyway:
+ *   NO_SUBSTITUTE
+ * The kernel's AQL_QUEUE_MEM (0x08000000: half the size, mapped twice one behind the other, for
+ * queues on gfx7 and gfx8) is not among them: memory that is not what its size says is refused.
+ */
 #define KFD_MEM_VRAM 0x00000001u
 #define KFD_MEM_GTT 0x00000002u
 #define KFD_MEM_USERPTR 0x00000004u
