@@ -142,15 +142,29 @@ uint32_t fake_machine_serial(struct fake_machine *m)
     return __atomic_add_fetch(&m->shared->file_serial, 1, __ATOMIC_RELAXED);
 }
 
-static const char *base_dir(void)
+#define BASES 4
+
+/* Where machines may be, NULL at the end. */
+static void list_bases(const char *bases[BASES])
 {
     const char *tmp = getenv("TMPDIR");
+    bool set = tmp != NULL && tmp[0] == '/' && strcmp(tmp, "/tmp") != 0;
+
+    bases[0] = "/dev/shm";
+    bases[1] = set ? tmp : "/tmp";
+    bases[2] = set ? "/tmp" : NULL;
+    bases[3] = NULL;
+}
+
+/* Where a new machine goes. */
+static const char *base_dir(const char *const bases[BASES])
+{
     struct statvfs fs;
 
-    if (statvfs("/dev/shm", &fs) == 0 && access("/dev/shm", W_OK) == 0 &&
+    if (statvfs(bases[0], &fs) == 0 && access(bases[0], W_OK) == 0 &&
         (uint64_t)fs.f_bavail * fs.f_frsize >= SHM_WANTED)
-        return "/dev/shm";
-    return tmp != NULL && tmp[0] == '/' ? tmp : "/tmp";
+        return bases[0];
+    return bases[1];
 }
 
 static uint64_t pid_namespace(void)
@@ -198,7 +212,16 @@ static struct fake_shared *map_state(int fd)
     return p;
 }
 
-/* A directory whose maker died before it had a state file. */
+/* Whether the maker of this state file came no further than that. */
+static bool is_unborn(int fd)
+{
+    uint64_t magic = 0;
+
+    return pread(fd, &magic, sizeof(magic), offsetof(struct fake_shared, head.magic)) >= 0 &&
+           magic == 0;
+}
+
+/* A directory whose maker died before it had a state file, or before there was a state in it. */
 static void sweep_unborn(const char *dir)
 {
     struct stat st;
@@ -224,9 +247,12 @@ static void sweep_one(const char *dir)
             sweep_unborn(dir);
         return;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
-        st.st_size >= (off_t)sizeof(*head) && st.st_uid == geteuid())
-        head = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid()) {
+        if (is_unborn(fd))
+            sweep_unborn(dir);
+        else if (st.st_size >= (off_t)sizeof(*head))
+            head = mmap(NULL, sizeof(*head), PROT_READ, MAP_SHARED, fd, 0);
+    }
     if (head != MAP_FAILED) {
         if (head->magic == MAGIC && head->pid_namespace == pid_namespace() && !anyone_alive(head))
             remove_dir(dir);
@@ -315,24 +341,49 @@ static int open_in_dir(struct fake_machine *m, const struct fake_limits *limits,
         if (err != 0)
             munmap(m->shared, sizeof(*m->shared));
     }
+    if (err != 0 && err != -ESTALE && is_unborn(fd)) {
+        unlink(path);
+        rmdir(m->dir);
+    }
     /* The mapping keeps the description, and would keep the lock. */
     flock(fd, LOCK_UN);
     close(fd);
+    if (err != 0 && err != -ESTALE)
+        sweep_one(m->dir);
     return err;
 }
 
-static int open_named(const char *base, const char *name, const struct fake_limits *limits,
-                      struct fake_machine *m, uint32_t *slot)
+/* Free space comes and goes: a machine is where its first process found room for it. */
+static int find_named(const char *const bases[BASES], const char *name, struct fake_machine *m)
+{
+    struct stat st;
+
+    for (const char *const *b = bases;; b++) {
+        const char *base = *b != NULL ? *b : base_dir(bases);
+        bool fits = (size_t)snprintf(m->dir, sizeof(m->dir), "%s/" PREFIX "%u-%s", base, geteuid(),
+                                     name) < sizeof(m->dir) - 16;
+
+        if (*b == NULL)
+            return fits ? 0 : kfd_fail(-ENAMETOOLONG, "fake: '%s' is too long a name", name);
+        if (fits && lstat(m->dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+            return 0;
+    }
+}
+
+static int open_named(const char *const bases[BASES], const char *name,
+                      const struct fake_limits *limits, struct fake_machine *m, uint32_t *slot)
 {
     int err;
 
+    if (*name == '\0')
+        return kfd_fail(-EINVAL, "fake: an empty name for a machine, expected a character or more");
     for (const char *p = name; *p != '\0'; p++)
         if (*p == '/' || (unsigned char)*p <= ' ')
             return kfd_fail(-EINVAL, "fake: '%s' is no name for a machine", name);
-    if ((size_t)snprintf(m->dir, sizeof(m->dir), "%s/" PREFIX "%u-%s", base, geteuid(), name) >=
-        sizeof(m->dir) - 16)
-        return kfd_fail(-ENAMETOOLONG, "fake: '%s' is too long a name", name);
     do {
+        err = find_named(bases, name, m);
+        if (err != 0)
+            return err;
         if (mkdir(m->dir, 0700) != 0 && errno != EEXIST)
             return kfd_fail(-errno, "fake: cannot make %s", m->dir);
         err = open_in_dir(m, limits, slot);
@@ -343,13 +394,16 @@ static int open_named(const char *base, const char *name, const struct fake_limi
 int fake_machine_open(const char *name, const struct fake_limits *limits, struct fake_machine *m,
                       uint32_t *slot)
 {
-    const char *base = base_dir();
+    const char *bases[BASES], *base;
     int err;
 
     memset(m, 0, sizeof(*m));
-    sweep_all(base);
+    list_bases(bases);
+    for (int i = 0; bases[i] != NULL; i++)
+        sweep_all(bases[i]);
     if (name != NULL)
-        return open_named(base, name, limits, m, slot);
+        return open_named(bases, name, limits, m, slot);
+    base = base_dir(bases);
     if ((size_t)snprintf(m->dir, sizeof(m->dir), "%s/" PREFIX "%d-XXXXXX", base, getpid()) >=
         sizeof(m->dir) - 16)
         return kfd_fail(-ENAMETOOLONG, "fake: TMPDIR is too long");

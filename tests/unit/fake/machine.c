@@ -4,10 +4,14 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "fake/fake_internal.h"
+#include "fake/machine_state.h"
 
 static void machine_of(const struct rig *r, struct fake_machine *m)
 {
@@ -129,6 +133,120 @@ static void test_the_next_machine_sweeps_what_a_killed_process_left(void **state
     rig_end(&r);
 }
 
+static void base_of(const struct rig *r, char *base)
+{
+    strcpy(base, r->fake->machine.dir);
+    *strrchr(base, '/') = '\0';
+}
+
+/* A directory of that age with a state file of that many zeros. */
+static void leave_unborn(const char *base, int nr, off_t size, time_t age, char *dir)
+{
+    struct timespec then[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
+    char path[FAKE_PATH_SIZE + 8];
+    int fd;
+
+    snprintf(dir, FAKE_PATH_SIZE, "%.100s/kfdirect-fake-%d-unborn%d", base, getpid(), nr);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(path, sizeof(path), "%s/state", dir);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, size), 0);
+    close(fd);
+    assert_int_equal(utimensat(AT_FDCWD, dir, then, 0), 0);
+}
+
+static void test_old_folders_without_a_state_are_swept(void **state)
+{
+    static const off_t sizes[] = {0, 4, 4096, sizeof(struct fake_shared)};
+    char base[FAKE_PATH_SIZE], old[4][FAKE_PATH_SIZE], young[FAKE_PATH_SIZE];
+    char path[FAKE_PATH_SIZE + 8];
+    struct stat st;
+    struct rig r;
+
+    rig_start(&r, "mi300x:1", "6.12", 0);
+    base_of(&r, base);
+    rig_end(&r);
+    for (int i = 0; i < 4; i++)
+        leave_unborn(base, i, sizes[i], 3600, old[i]);
+    leave_unborn(base, 4, 0, 0, young);
+    rig_start(&r, "mi300x:1", "6.12", 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(stat(old[i], &st), -1);
+    assert_int_equal(stat(young, &st), 0);
+    rig_end(&r);
+    snprintf(path, sizeof(path), "%s/state", young);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(young), 0);
+}
+
+static void test_a_machine_that_cannot_be_made_leaves_no_folder(void **state)
+{
+    struct fake_options options = {.size = sizeof(options)};
+    char base[FAKE_PATH_SIZE], dir[FAKE_PATH_SIZE], name[32];
+    struct rlimit all, none;
+    struct fake *fake;
+    struct stat st;
+    struct rig r;
+    int err;
+
+    rig_start(&r, "mi300x:1", "6.12", 0);
+    base_of(&r, base);
+    rig_end(&r);
+    snprintf(name, sizeof(name), "stillborn-%d", getpid());
+    snprintf(dir, sizeof(dir), "%.100s/kfdirect-fake-%u-%s", base, geteuid(), name);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+    none = (struct rlimit){.rlim_cur = 4096, .rlim_max = all.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    err = fake_create_named(&options, name, &fake);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(err, -EFBIG);
+    assert_int_equal(stat(dir, &st), -1);
+}
+
+static void test_a_named_machine_is_found_in_any_of_its_places(void **state)
+{
+    struct fake_options options = {.size = sizeof(options)};
+    char tmp[] = "/tmp/fake-places-XXXXXX", dir[FAKE_PATH_SIZE], name[32];
+    char before[FAKE_PATH_SIZE];
+    const char *old = getenv("TMPDIR");
+    struct fake *fake;
+
+    if (old != NULL)
+        snprintf(before, sizeof(before), "%s", old);
+    assert_non_null(mkdtemp(tmp));
+    assert_int_equal(setenv("TMPDIR", tmp, 1), 0);
+    snprintf(name, sizeof(name), "places-%d", getpid());
+    snprintf(dir, sizeof(dir), "%s/kfdirect-fake-%u-%s", tmp, geteuid(), name);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_int_equal(fake_create_named(&options, name, &fake), 0);
+    assert_string_equal(fake->machine.dir, dir);
+    fake_destroy(fake);
+    assert_int_equal(rmdir(tmp), 0);
+    assert_int_equal(old != NULL ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+}
+
+static void test_no_size_wraps_past_the_limits(void **state)
+{
+    static const uint32_t kinds[] = {VRAM_RW, KFD_MEM_GTT | KFD_MEM_WRITABLE};
+    struct fake_usage before, after;
+    struct rig r;
+    uint64_t h;
+
+    rig_start(&r, "mi300x:1", "6.12", 0);
+    rig_must_alloc(&r, 0, 0, 64 * MIB, VRAM_RW);
+    rig_must_alloc(&r, 0, 0, 64 * MIB, kinds[1]);
+    assert_int_equal(fake_get_usage(r.fake, &before), 0);
+    for (int k = 0; k < 2; k++)
+        for (uint64_t less = 4096; less != 0; less <<= 1)
+            assert_int_not_equal(rig_alloc(&r, 0, 0, 0 - less, kinds[k], &h), 0);
+    assert_int_equal(fake_get_usage(r.fake, &after), 0);
+    assert_memory_equal(&before, &after, sizeof(before));
+    rig_end(&r);
+}
+
 static void test_two_machines_know_nothing_of_each_other(void **state)
 {
     uint64_t h;
@@ -200,6 +318,10 @@ int main(void)
         cmocka_unit_test(test_the_state_survives_a_process_that_dies_with_the_lock),
         cmocka_unit_test(test_a_destroyed_machine_leaves_no_files),
         cmocka_unit_test(test_the_next_machine_sweeps_what_a_killed_process_left),
+        cmocka_unit_test(test_old_folders_without_a_state_are_swept),
+        cmocka_unit_test(test_a_machine_that_cannot_be_made_leaves_no_folder),
+        cmocka_unit_test(test_a_named_machine_is_found_in_any_of_its_places),
+        cmocka_unit_test(test_no_size_wraps_past_the_limits),
         cmocka_unit_test(test_two_machines_know_nothing_of_each_other),
         cmocka_unit_test(test_random_use_keeps_the_books),
     };
