@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         usage(stderr);
         return TOOL_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         usage(stdout);
         return TOOL_OK;
     }

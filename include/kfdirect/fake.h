@@ -57,7 +57,7 @@ KFDIRECT_API int fake_sys_from_env(const char *spec, struct kfd_sys **out);
 struct fake_listed {
     char name[32], about[80];
 };
-/* The i-th, in the order of names; -ENOENT behind the last. */
+/* The i-th, in the order of names and versions; -ENOENT behind the last. */
 KFDIRECT_API int fake_list_machine(size_t i, struct fake_listed *out);
 KFDIRECT_API int fake_list_kernel(size_t i, struct fake_listed *out);
 

@@ -33,6 +33,8 @@ static int parse_word(struct spec *s, char *word)
         s->flags |= FAKE_STRICT;
     else
         return kfd_fail(-EINVAL, "'%s' is none of kernel=V, strict, join=NAME", word);
+    if (word[strlen(word) - 1] == '=')
+        return kfd_fail(-EINVAL, "'%s': expected a value after '='", word);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "fake/links.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,10 +173,14 @@ static int resolve(const struct fake_profile *p, const char *file, unsigned int 
 {
     uint32_t i = end & ~FAKE_FIXED_GPU;
     bool gpu = (end & FAKE_FIXED_GPU) != 0;
+    char gpus[32] = "";
 
+    if (p->gpu_count != 0)
+        snprintf(gpus, sizeof(gpus), " or gpu0 to gpu%u", p->gpu_count - 1);
     if (i >= (gpu ? p->gpu_count : p->cpu_count))
-        return kfd_fail(-EINVAL, "%s:%u: [link] names %s%u, expected one of %u", file, line,
-                        gpu ? "gpu" : "cpu", i, gpu ? p->gpu_count : p->cpu_count);
+        return kfd_fail(-EINVAL,
+                        "%s:%u: [link] names %s%u, expected a node of the machine: cpu0 to cpu%u%s",
+                        file, line, gpu ? "gpu" : "cpu", i, p->cpu_count - 1, gpus);
     *node = gpu ? fake_profile_gpu_node(p, i) : i;
     return 0;
 }
@@ -212,15 +217,15 @@ int fake_links_build(struct fake_profile *p, const struct fake_machine_file *fil
     for (uint32_t i = 0; i < file->link_count; i++) {
         const struct fake_fixed_link *fixed = &file->links[i];
         uint32_t from, to;
-        int err = resolve(p, file->name, fixed->line, fixed->from, &from);
+        int err = resolve(p, file->file, fixed->line, fixed->from, &from);
 
         if (err == 0)
-            err = resolve(p, file->name, fixed->line, fixed->to, &to);
+            err = resolve(p, file->file, fixed->line, fixed->to, &to);
         if (err != 0)
             return err;
         if (from == to)
-            return kfd_fail(-EINVAL, "%s:%u: [link] from a node to itself", file->name,
-                            fixed->line);
+            return kfd_fail(-EINVAL, "%s:%u: [link] from a node to itself, expected two nodes",
+                            file->file, fixed->line);
         fix(p, from, to, fixed);
         if (fixed->both)
             fix(p, to, from, fixed);

@@ -217,6 +217,12 @@ static int check_gpu(const struct fake_gpu_entry *entry, const char *file)
                         "%s:%u: [gpu] with vram of %llu bytes, expected a multiple of 4096 below "
                         "256 TiB",
                         file, entry->line, (unsigned long long)gpu->vram);
+    if (gpu->visible_vram > gpu->vram && gpu->visible_vram != UINT64_MAX)
+        return kfd_fail(-EINVAL,
+                        "%s:%u: [gpu] with visible_vram of %llu bytes, expected at most the %llu "
+                        "of vram",
+                        file, entry->line, (unsigned long long)gpu->visible_vram,
+                        (unsigned long long)gpu->vram);
     return 0;
 }
 
@@ -259,6 +265,16 @@ static int add_node(struct fake_profile *p, const struct fake_gpu_entry *entry, 
     gpu->partition = partition;
     gpu->domain += bus >> 8;
     gpu->location_id = (bus & 0xff) << 8 | (card * entry->slot_step & 31) << 3;
+    for (uint32_t i = 0; i < p->gpu_count; i++) {
+        const struct fake_gpu *other = &p->gpus[i];
+
+        if (other->card != card && other->domain == gpu->domain &&
+            other->location_id == gpu->location_id)
+            return kfd_fail(-EINVAL,
+                            "%s:%u: [gpu] puts card %u at the PCI place of card %u, expected a "
+                            "bus_step or slot_step that keeps them apart",
+                            file, entry->line, card, other->card);
+    }
     if (gpu->unique_id != 0)
         gpu->unique_id += card;
     if (gpu->visible_vram == UINT64_MAX)

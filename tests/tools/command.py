@@ -33,6 +33,22 @@ def expect_exit(result, code):
 
 
 @case
+def help_is_printed_for_the_word_as_for_the_option():
+    word, option = run("help"), run("--help")
+    expect_exit(word, 0)
+    expect(word.stdout == option.stdout and "usage" in word.stdout.lower(), word.stdout)
+
+
+@case
+def an_empty_name_inside_a_fake_means_the_host():
+    result = run("fake", "--", "env", "KFDIRECT_FAKE=", "ls", "-d", "/dev")
+    expect_exit(result, 0)
+    expect(result.stdout == "/dev\n" and result.stderr == "", result.stderr)
+    expect("KFDIRECT_FAKE" not in run("fake", "--", "env", "KFDIRECT_FAKE=", "ls", "/dev/dri").stderr,
+           "the fake speaks of an empty name")
+
+
+@case
 def version_is_printed():
     result = run("--version")
     expect_exit(result, 0)

@@ -46,7 +46,8 @@ static void make_fake(void)
     const char *spec = secure_getenv("KFDIRECT_FAKE");
     struct fake *made;
 
-    if (spec == NULL)
+    /* Empty is how a program started from here asks for the host. */
+    if (spec == NULL || spec[0] == '\0')
         return;
     if (fake_create_from_spec(spec, &made) != 0) {
         fprintf(stderr, "kfdirect: KFDIRECT_FAKE=%s: %s\n", spec, kfd_error_text());

@@ -88,8 +88,9 @@ static void test_a_name_joins_unrelated_processes(void **state)
 
 static void test_bad_words_are_refused_with_a_text(void **state)
 {
-    const char *const bad[] = {"mi300x:1,kernle=6.1", "mi300x:1,",           "nosuch",
-                               "mi300x:1,join=a/b",   "mi300x:1,kernel=0.1", ""};
+    const char *const bad[] = {
+        "mi300x:1,kernle=6.1", "mi300x:1,",        "nosuch",         "mi300x:1,join=a/b",
+        "mi300x:1,kernel=0.1", "mi300x:1,kernel=", "mi300x:1,join=", ""};
     struct kfd_sys *sys;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

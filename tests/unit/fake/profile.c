@@ -210,6 +210,10 @@ static void test_malformed_files_name_line_and_expectation(void **state)
         {"[cpu]\n[gpu]\nlike = navi31\nvram = 5 B\n",
          ":2: [gpu] with vram of 5 bytes, expected a multiple of 4096"},
         {"[cpu]\n[gpu]\nlike = navi31\nvram = 1024 TiB\n", "expected a multiple of 4096 below"},
+        {"[cpu]\n[gpu]\nlike = navi31\nvram = 1 GiB\nvisible_vram = 2 GiB\n",
+         ":2: [gpu] with visible_vram of 2147483648 bytes, expected at most the 1073741824 of"},
+        {"[cpu]\n[gpu]\nlike = navi31\ncount = 2\nbus_step = 0\n",
+         ":2: [gpu] puts card 1 at the PCI place of card 0, expected a bus_step or slot_step"},
         {"[cpu]\n\n[gpu]\nvram = 1 GiB\n", ":3: [gpu] with device_id 0, expected 1 to 65535"},
         {"[cpu]\n[gpu]\nlike = navi31\nva_bits = 64\n",
          ":2: [gpu] with va_bits 64, expected 32 to"},
@@ -226,9 +230,14 @@ static void test_malformed_files_name_line_and_expectation(void **state)
         {"[cpu]\n[gpu]\nlike = navi31\ncache = 1 2 3 4 0\n", ":4: 'cache': expected five numbers"},
         {"[cpu]\n[gpu]\nlike = navi31\ntile_modes = x\n", ":4: 'tile_modes': expected the number"},
         {"[cpu]\n[gpu]\nlike = navi31\nrender_node = no\n", ":4: 'render_node': 'no' is none of"},
-        {"[cpu]\n[link]\nfrom = gpu0\nto = cpu0\n", ":2: [link] names gpu0, expected one of 0"},
+        {"[cpu]\n[link]\nfrom = gpu0\nto = cpu0\n",
+         ":2: [link] names gpu0, expected a node of the machine: cpu0 to cpu0"},
+        {"[cpu]\n[gpu]\nlike = navi31\n[link]\nfrom = gpu1\nto = cpu0\n",
+         ":4: [link] names gpu1, expected a node of the machine: cpu0 to cpu0 or gpu0 to gpu0"},
         {"[cpu]\n[link]\nfrom = disk\n", ":3: 'from': 'disk' is neither cpuN nor gpuN"},
-        {"[cpu]\n[link]\nfrom = cpu0\nto = cpu0\n", ":2: [link] from a node to itself"},
+        {"[cpu]\n[link]\nfrom = cpu0\nto = cpu0\n",
+         ":2: [link] from a node to itself, expected two"},
+        {"[machine]\nname = x\n[cpu]\n[link]\nfrom = cpu0\nto = cpu0\n", "/tmp/fake-profile-"},
         {"[cpu]\n[link]\ntype = wire\n", ":3: 'type': 'wire' is none of none, pcie, xgmi"},
         {"[machine]\nkfd_node = gone\n", ":2: 'kfd_node': 'gone' is none of present"},
         {"[machine]\nname = a name that is longer than any name may be\n",
@@ -361,7 +370,7 @@ static void test_builtins_are_listed_with_what_they_are(void **state)
                                            "mi300x", "navi31",        "navi31-smallbar", "navi48",
                                            "none",   "vega10-hollow", "vegam-hollow"};
     static const char *const kernels[] = {"6.1", "6.12", "6.8", "current"};
-    char name[32], about[FAKE_ABOUT_SIZE];
+    char name[32], about[FAKE_ABOUT_SIZE], last[32] = "";
     unsigned int found = 0;
     size_t n;
 
@@ -376,6 +385,8 @@ static void test_builtins_are_listed_with_what_they_are(void **state)
     for (n = 0; fake_profile_list(".kernel", n, name, sizeof(name), about, sizeof(about)) == 0;
          n++) {
         assert_true(strlen(about) > 5);
+        assert_true(strverscmp(last, name) < 0);
+        strcpy(last, name);
         for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
             found += strcmp(name, kernels[i]) == 0;
     }
