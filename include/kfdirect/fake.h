@@ -45,8 +45,9 @@ KFDIRECT_API const char *fake_error_text(void);
 /*
  * What KFDIRECT_FAKE stands for: "machine[,kernel=V][,strict][,join=NAME]". Processes that give the
  * same NAME share one machine; without it this process and those it starts do, by the environment
- * variable KFDIRECT_FAKE_TREE, which is set here. The machine is left at exit. Errors as of
- * fake_create; -EINVAL: an option that is not one of these.
+ * variable KFDIRECT_FAKE_TREE, which is set here. The machine is left when the fake's library ends,
+ * after the program's own handlers of atexit. Errors as of fake_create; -EINVAL: an option that is
+ * not one of these.
  */
 KFDIRECT_API int fake_create_from_spec(const char *spec, struct fake **out);
 /* The same for a program that need not know of it: strict mode reports undefined use on stderr.

@@ -87,8 +87,9 @@ static pthread_mutex_t at_exit_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake *at_exit; /* the first of the list */
 
 /* Files of the machine would outlive the program; its objects stay, as other threads may still
- * call. */
-static void leave_machines(void)
+ * call. A destructor and no handler of atexit: the program's own handlers come before it, and free
+ * what they hold. */
+__attribute__((destructor)) static void leave_machines(void)
 {
     pthread_mutex_lock(&at_exit_lock);
     for (struct fake *fake = at_exit; fake != NULL; fake = fake->next_at_exit)
@@ -98,13 +99,9 @@ static void leave_machines(void)
 
 static void leave_at_exit(struct fake *fake)
 {
-    static bool registered;
-
     pthread_mutex_lock(&at_exit_lock);
     fake->next_at_exit = at_exit;
     at_exit = fake;
-    if (!registered)
-        registered = atexit(leave_machines) == 0;
     pthread_mutex_unlock(&at_exit_lock);
 }
 

@@ -43,6 +43,26 @@ static int other_process(const char *how, const char *spec)
     return a.available / (2 * MIB) == expected / (2 * MIB) ? 0 : 4;
 }
 
+static struct kfd_sys *late_sys;
+static int late_kfd;
+
+static void at_the_end(void)
+{
+    struct kfd_ioctl_get_version_args v = {0};
+    int err = late_sys->ops->request(late_sys, late_kfd, KFD_CODE_GET_VERSION, &v);
+
+    _exit(err == 0 && v.major_version == 1 ? 0 : 5);
+}
+
+/* A process that asks the machine of spec once more in a handler older than the machine. */
+static int late_process(const char *spec)
+{
+    if (atexit(at_the_end) != 0 || fake_sys_from_env(spec, &late_sys) != 0)
+        _exit(1);
+    late_kfd = late_sys->ops->open_path(late_sys, "/dev/kfd", O_RDWR);
+    return 6;
+}
+
 static void take_2_mib(const char *spec)
 {
     struct kfd_ioctl_acquire_vm_args v;
@@ -86,6 +106,11 @@ static void test_a_name_joins_unrelated_processes(void **state)
     assert_int_equal(run_again("alone", other), 1);
 }
 
+static void test_the_machine_outlives_the_programs_own_exit_handlers(void **state)
+{
+    assert_int_equal(run_again("late", "mi300x:1"), 0);
+}
+
 static void test_bad_words_are_refused_with_a_text(void **state)
 {
     const char *const bad[] = {
@@ -125,10 +150,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descendants_share_the_machine),
         cmocka_unit_test(test_a_name_joins_unrelated_processes),
+        cmocka_unit_test(test_the_machine_outlives_the_programs_own_exit_handlers),
         cmocka_unit_test(test_bad_words_are_refused_with_a_text),
         cmocka_unit_test(test_options_are_checked),
     };
 
+    if (argc == 3 && strcmp(argv[1], "late") == 0)
+        return late_process(argv[2]);
     if (argc == 3)
         return other_process(argv[1], argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
