@@ -22,6 +22,7 @@
 #define MAGIC 0x32656b6166646b66ull
 #define PREFIX "kfdirect-fake-"
 #define UNBORN_SECONDS 60
+#define PATIENT 100 /* milliseconds that the last of a machine waits to remove it */
 /* A container's /dev/shm is often too small to hold a GPU's memory. */
 #define SHM_WANTED (256ull << 20)
 
@@ -231,9 +232,22 @@ static void sweep_unborn(const char *dir)
         remove_dir(dir);
 }
 
+/* Others lock it only for a moment, but a copy of their descriptor in a forked child may last. */
+static bool lock_file(int fd, int tries)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000}; /* a millisecond */
+
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (--tries == 0)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 /* Removes the machine in dir if all its processes are gone. Its state file is held locked by
- * whoever makes or joins it. */
-static void sweep_one(const char *dir)
+ * whoever makes, joins or sweeps it. */
+static void sweep_one(const char *dir, int tries)
 {
     char path[FAKE_PATH_SIZE + 8];
     struct fake_shared_head *head = MAP_FAILED;
@@ -247,7 +261,7 @@ static void sweep_one(const char *dir)
             sweep_unborn(dir);
         return;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid()) {
+    if (lock_file(fd, tries) && fstat(fd, &st) == 0 && st.st_uid == geteuid()) {
         if (is_unborn(fd))
             sweep_unborn(dir);
         else if (st.st_size >= (off_t)sizeof(*head))
@@ -273,7 +287,7 @@ static void sweep_all(const char *base)
         if (strncmp(e->d_name, PREFIX, sizeof(PREFIX) - 1) != 0)
             continue;
         if ((size_t)snprintf(path, sizeof(path), "%s/%s", base, e->d_name) < sizeof(path))
-            sweep_one(path);
+            sweep_one(path, 1);
     }
     closedir(d);
 }
@@ -349,7 +363,7 @@ static int open_in_dir(struct fake_machine *m, const struct fake_limits *limits,
     flock(fd, LOCK_UN);
     close(fd);
     if (err != 0 && err != -ESTALE)
-        sweep_one(m->dir);
+        sweep_one(m->dir, PATIENT);
     return err;
 }
 
@@ -424,14 +438,14 @@ void fake_machine_unmap(struct fake_machine *m)
 void fake_machine_abandon(struct fake_machine *m, uint32_t slot)
 {
     fake_machine_leave(m, slot);
-    sweep_one(m->dir);
+    sweep_one(m->dir, PATIENT);
 }
 
 void fake_machine_close(struct fake_machine *m, uint32_t slot)
 {
     fake_machine_leave(m, slot);
     fake_machine_unmap(m);
-    sweep_one(m->dir);
+    sweep_one(m->dir, PATIENT);
 }
 
 static int validate_totals(const struct fake_shared *s)
