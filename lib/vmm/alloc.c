@@ -140,6 +140,7 @@ void vmm_alloc_reap(struct vmm *vmm)
 {
     struct vmm_alloc *alloc = first_zombie(vmm);
 
+    vmm_barrier_reap(vmm);
     while (alloc && discard(alloc))
         alloc = first_zombie(vmm);
 }

@@ -71,6 +71,17 @@ static int take_back(struct vmm *vmm)
     return err;
 }
 
+void vmm_barrier_reap(struct vmm *vmm)
+{
+    struct vmm_barrier *b = &vmm->barrier;
+
+    if (!b->resv)
+        return;
+    vmm_lock_acquire(&b->lock);
+    take_back(vmm);
+    vmm_lock_release(&b->lock);
+}
+
 int vmm_barrier_wait(struct vmm *vmm, uint64_t devices)
 {
     struct vmm_barrier *b = &vmm->barrier;

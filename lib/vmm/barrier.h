@@ -31,4 +31,7 @@ void vmm_barrier_fini(struct vmm *vmm);
  * failure it is unknown how much has been written. */
 int vmm_barrier_wait(struct vmm *vmm, uint64_t devices);
 
+/* Takes the page back from where the kernel refused it before. */
+void vmm_barrier_reap(struct vmm *vmm);
+
 #endif

@@ -64,6 +64,35 @@ static void what_could_not_be_waited_for_is_undone(struct fixture *f)
     assert_int_equal(vmm_release(f->vmm, handle), 0);
 }
 
+static uint64_t mappings(const struct fixture *f)
+{
+    struct fake_usage usage;
+
+    assert_int_equal(fake_get_usage(f->fake, &usage), 0);
+    return usage.mappings;
+}
+
+static void a_page_that_stayed_goes_with_the_next_creation(struct fixture *f)
+{
+    struct kfd_sys_fault unmap = {
+        .op = KFD_SYS_REQUEST, .request = 'K' << 8 | 0x19, .error = ENOMEM};
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB), other;
+    uint64_t va = fixture_reserve(f, 2 * MIB), before = mappings(f);
+
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    kfd_sys_inject_set(f->injector, &unmap);
+    set(f, va, RW);
+    kfd_sys_inject_set(f->injector, NULL);
+    assert_int_equal(mappings(f), before + 2);
+    other = fixture_create(f, 0, 2 * MIB);
+    assert_int_equal(mappings(f), before + 1);
+    assert_int_equal(vmm_release(f->vmm, other), 0);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+}
+
+FIXTURE_TEST(a_page_that_stayed_goes_with_the_next_creation)
 FIXTURE_TEST(every_change_is_there_when_the_call_returns)
 FIXTURE_TEST(what_could_not_be_waited_for_is_undone)
 
@@ -75,6 +104,7 @@ int main(void)
         T(every_change_is_there_when_the_call_returns, large),
         T(every_change_is_there_when_the_call_returns, timeline),
         T(what_could_not_be_waited_for_is_undone, late),
+        T(a_page_that_stayed_goes_with_the_next_creation, late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
