@@ -66,7 +66,7 @@ struct stress {
     struct kfd *kfd;
     struct vmm *vmm;
     struct random random;
-    uint32_t devices, can, memories;
+    uint32_t devices, can, memories, align_bits;
     enum vmm_engine engine;
     int pipe[2];
     vmm_handle stale;
