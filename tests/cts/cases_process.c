@@ -182,17 +182,12 @@ static void free_import(struct cts *c, void *arg)
     cts_free(c, "child: free", 0, in);
 }
 
-/* The number of trap.shared_number is the device's, so a stranger can take it away. */
-static void shared_number(struct cts *c)
+/* What an unrelated buffer exports that has got the number of h, whose dma-buf fd is. */
+static void take_number(struct cts *c, uint64_t h, int fd)
 {
-    uint64_t h, victim;
-    int fd, own;
+    uint64_t victim = cts_alloc(c, "an unrelated buffer takes the number", 0, 0, 0, MiB(4), VRAM);
+    int own;
 
-    cts_start(c);
-    h = cts_alloc(c, "alloc", 0, 0, 0, MiB(2), VRAM);
-    fd = cts_export(c, "export", 0, h);
-    cts_fork(c, free_import, &fd);
-    victim = cts_alloc(c, "an unrelated buffer takes the number", 0, 0, 0, MiB(4), VRAM);
     cts_free(c, "free the original", 0, h);
     own = cts_export(c, "export the unrelated one", CTS_ANY, victim);
     cts_row(c, "size of what was exported", 0, 0, "0x%llx",
@@ -200,6 +195,19 @@ static void shared_number(struct cts *c)
     cts_close(c, own);
     cts_free(c, "free it", 0, victim);
     cts_close(c, fd);
+}
+
+/* The number of trap.shared_number is the device's, so a stranger can take it away. */
+static void shared_number(struct cts *c)
+{
+    uint64_t h;
+    int fd;
+
+    cts_start(c);
+    h = cts_alloc(c, "alloc", 0, 0, 0, MiB(2), VRAM);
+    fd = cts_export(c, "export", 0, h);
+    cts_fork(c, free_import, &fd);
+    take_number(c, h, fd);
 }
 
 /* The same by the end of a process that never freed its import. */
@@ -211,22 +219,15 @@ static void leave_import(struct cts *c, void *arg)
 
 static void shared_number_at_exit(struct cts *c)
 {
-    uint64_t h, victim;
-    int fd, own;
+    uint64_t h;
+    int fd;
 
     cts_start(c);
     h = cts_alloc(c, "alloc", 0, 0, 0, MiB(2), VRAM);
     fd = cts_export(c, "export", 0, h);
     cts_fork(c, leave_import, &fd);
     usleep(300000); /* its clean-up is a work queue's */
-    victim = cts_alloc(c, "an unrelated buffer takes the number", 0, 0, 0, MiB(4), VRAM);
-    cts_free(c, "free the original", 0, h);
-    own = cts_export(c, "export the unrelated one", CTS_ANY, victim);
-    cts_row(c, "size of what was exported", 0, 0, "0x%llx",
-            own < 0 ? 0ull : (unsigned long long)lseek(own, 0, SEEK_END));
-    cts_close(c, own);
-    cts_free(c, "free it", 0, victim);
-    cts_close(c, fd);
+    take_number(c, h, fd);
 }
 
 static const char *kind(int fd)

@@ -166,25 +166,31 @@ static void look(struct cts *c, const struct subject *s, const char *when)
             whole ? "intact" : "lost");
 }
 
+/* Presses a mapped subject out, looks whether it comes back, and takes its mapping away. */
+static void press_and_end(struct cts *c, const struct subject *s)
+{
+    int go;
+    pid_t pid = presser(c, MiB(112), &go);
+
+    wait_ms(800);
+    look(c, s, "pressed, after the restore");
+    close(go);
+    waitpid(pid, NULL, 0);
+    wait_ms(500);
+    look(c, s, "after the other process is gone");
+    cts_row(c, "its queues were stopped", 0, 0, "%s", evicted_ms(c) > 0 ? "yes" : "no");
+    cts_gem_va(c, "unmap", 0, c->gpu[0].drm, s->gem, UNMAP, c->va, 0, SIZE, 0);
+    cts_gem_close(c, "close", 0, c->gpu[0].drm, s->gem);
+}
+
 /* A handle without an address stays mapped through eviction as long as the KFD handle lives. */
 static void kept(struct cts *c)
 {
     struct subject s = {0};
-    pid_t pid;
-    int go;
 
     subject_make(c, &s);
     look(c, &s, "before");
-    pid = presser(c, MiB(112), &go);
-    wait_ms(800);
-    look(c, &s, "pressed, after the restore");
-    close(go);
-    waitpid(pid, NULL, 0);
-    wait_ms(500);
-    look(c, &s, "after the other process is gone");
-    cts_row(c, "its queues were stopped", 0, 0, "%s", evicted_ms(c) > 0 ? "yes" : "no");
-    cts_gem_va(c, "unmap", 0, c->gpu[0].drm, s.gem, UNMAP, c->va, 0, SIZE, 0);
-    cts_gem_close(c, "close", 0, c->gpu[0].drm, s.gem);
+    press_and_end(c, &s);
     cts_free(c, "free", 0, s.h);
 }
 
@@ -221,8 +227,6 @@ static void second_child(struct cts *c, void *arg)
 {
     struct shared *sh = arg;
     struct subject s = {0};
-    pid_t pid;
-    int go;
 
     cts_start(c);
     if (cts_walk_start(c) < 0)
@@ -232,16 +236,7 @@ static void second_child(struct cts *c, void *arg)
     map(c, &s, sh->fd);
     fill(c, &s, cts_gem_mmap(c, "mmap offset", 0, c->gpu[0].drm, s.gem));
     look(c, &s, "before");
-    pid = presser(c, MiB(112), &go);
-    wait_ms(800);
-    look(c, &s, "pressed, after the restore");
-    close(go);
-    waitpid(pid, NULL, 0);
-    wait_ms(500);
-    look(c, &s, "after the other process is gone");
-    cts_row(c, "its queues were stopped", 0, 0, "%s", evicted_ms(c) > 0 ? "yes" : "no");
-    cts_gem_va(c, "unmap", 0, c->gpu[0].drm, s.gem, UNMAP, c->va, 0, SIZE, 0);
-    cts_gem_close(c, "close", 0, c->gpu[0].drm, s.gem);
+    press_and_end(c, &s);
     if (sh->import)
         cts_free(c, "free the import", 0, s.h);
 }
