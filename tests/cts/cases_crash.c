@@ -60,50 +60,65 @@ static void dirty(struct cts *c)
         cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_CLOSE, &gem[n]);
 }
 
-/* Waits until a process that has nothing else to wait for sleeps in its request. */
-static void until_it_waits(pid_t pid)
+/* Whether a process comes to wait for the engines. */
+static bool waits_for_engines(pid_t pid)
 {
-    struct timespec pause = {.tv_nsec = 5000000};
-    char path[32], text[256];
-    ssize_t n;
+    char path[32], text[64];
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/wchan", (int)pid);
     for (int i = 0; i < 300; i++) {
-        int fd = open(path, O_RDONLY);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
 
-        n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
         close(fd);
         text[n > 0 ? n : 0] = '\0';
-        if (strstr(text, ") S ") || strstr(text, ") D "))
+        if (!strcmp(text, "dma_fence_default_wait"))
+            return true;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return false;
+}
+
+/* Maps one buffer after the other until one has waited to be cleared: some get what the kernel has
+ * kept cleared. */
+static void map_cleared(struct cts *c)
+{
+    struct timespec before, after = {0};
+
+    for (uint64_t at = c->va + MiB(512); at < c->va + MiB(512) + c->gpu[0].vram; at += MiB(2)) {
+        union drm_amdgpu_gem_create a = {.in = {.bo_size = MiB(2),
+                                                .domains = AMDGPU_GEM_DOMAIN_VRAM,
+                                                .domain_flags = VRAM_CLEARED}};
+        struct drm_amdgpu_gem_va m = {
+            .operation = MAP, .flags = 6, .va_address = at, .map_size = MiB(2)};
+
+        if (cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_CREATE, &a) < 0)
             return;
-        nanosleep(&pause, NULL);
+        m.handle = a.out.handle;
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_VA_OLD, &m);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        if ((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 >
+            300)
+            return;
     }
 }
 
-/* A process of its own that keeps the lock of the VM: it maps a buffer that the engines have yet to
- * clear. */
+/* A process of its own that keeps the lock of the VM until the engines run. */
 static pid_t keep_lock(struct cts *c)
 {
-    union drm_amdgpu_gem_create a = {
-        .in = {.bo_size = MiB(2), .domains = AMDGPU_GEM_DOMAIN_VRAM, .domain_flags = VRAM_CLEARED}};
     pid_t pid;
 
     dirty(c);
     if (hold_start(2000) < 0)
         cts_skip(c, "the engines cannot be held");
-    if (cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_CREATE, &a) < 0)
-        cts_skip(c, "no buffer to clear");
     pid = fork();
     if (pid == 0) {
-        struct drm_amdgpu_gem_va m = {.handle = a.out.handle,
-                                      .operation = MAP,
-                                      .flags = 6,
-                                      .va_address = c->va + MiB(512),
-                                      .map_size = MiB(2)};
-
-        _exit(cts_request(c, c->gpu[0].drm, DRM_CODE_GEM_VA_OLD, &m) < 0);
+        map_cleared(c);
+        _exit(0);
     }
-    until_it_waits(pid);
+    if (!waits_for_engines(pid))
+        cts_skip(c, "no process waits for the engines");
     return pid;
 }
 

@@ -275,6 +275,34 @@ static void by_kfd(struct cts *c)
     try(c, &l, "copy to what was unmapped", to, from, KiB(64), &vram, true);
 }
 
+/* The kernel moves the process's own pages: the queue stops, and goes on where it was. */
+static void moved(struct cts *c)
+{
+    struct buffer own = {0}, vram = {0};
+    unsigned long before;
+    struct lane l = {0};
+    uint64_t from, to;
+    char step[32];
+
+    start(c);
+    lane_make(c, &l, c->va);
+    own.view = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    from = mapped(c, &own, "the process's own pages", c->va + MiB(64), KFD_MEM_USERPTR | CTS_RW);
+    to = mapped(c, &vram, "VRAM", c->va + MiB(128), KFD_MEM_VRAM | KFD_MEM_PUBLIC | CTS_RW);
+    try(c, &l, "copy to where nothing is", c->va + MiB(192), from, KiB(4), &vram, true);
+    before = faults();
+    for (uint64_t n = 0; n < 4; n++) {
+        snprintf(step, sizeof step, "copy %d", (int)n);
+        mprotect(own.view, MiB(1), PROT_READ);
+        mprotect(own.view, MiB(1), PROT_READ | PROT_WRITE);
+        if (n & 1) /* it goes on before there is something for it */
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        expect(&vram, KiB(64) * n, &own, KiB(128) * n, KiB(64));
+        try(c, &l, step, to + KiB(64) * n, from + KiB(128) * n, KiB(64), &vram, false);
+    }
+    cts_row(c, "packets ran once", 0, 0, "%s", faults() == before ? "yes" : "no");
+}
+
 static long wait_event(struct cts *c, struct kfd_event_data *e, uint32_t *result)
 {
     struct kfd_ioctl_wait_events_args a = {
@@ -375,6 +403,7 @@ const struct cts_case cts_sdma_cases[] = {
     {"sdma.to_vram", CTS_GEM_VA | CTS_DRIVER | CTS_LARGE_BAR, to_vram},
     {"sdma.to_system", CTS_GEM_VA | CTS_DRIVER | CTS_LARGE_BAR, to_system},
     {"sdma.by_kfd", CTS_DRIVER | CTS_LARGE_BAR, by_kfd},
+    {"sdma.moved", CTS_DRIVER | CTS_LARGE_BAR, moved},
     {"sdma.signal", CTS_DRIVER, signal_event},
     {"sdma.fault", CTS_DRIVER, fault_event},
     {0},

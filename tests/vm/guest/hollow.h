@@ -33,12 +33,12 @@
 struct hollow_family {
     u32 fb, gart_base, gart_start, gart_end;
     u32 ih_cntl, ih_base, ih_wptr, ih_wptr_hi, ih_wptr_lo;
-    u32 sdma, sdma_next;  /* RB_CNTL of engine 0, distance to engine 1 */
-    u32 rptr, wback;      /* from RB_CNTL: RPTR, RPTR_ADDR_HI (LO follows) */
-    u32 bell, bell_shift; /* from RB_CNTL: the register that holds the doorbell's index */
-    u32 minus;            /* 1: counts in packets are one less than meant */
-    u32 kiq;              /* CP_HQD_PQ_BASE; 0: there is no KIQ to play */
-    u32 active, dequeue;  /* CP_HQD_ACTIVE, and the request to give the queue up */
+    u32 sdma, sdma_next;   /* RB_CNTL of engine 0, distance to engine 1 */
+    u32 rptr, wptr, wback; /* from RB_CNTL: RPTR, WPTR, RPTR_ADDR_HI (LO follows) */
+    u32 bell, bell_shift;  /* from RB_CNTL: the register that holds the doorbell's index */
+    u32 minus;             /* 1: counts in packets are one less than meant */
+    u32 kiq;               /* CP_HQD_PQ_BASE; 0: there is no KIQ to play */
+    u32 active, dequeue;   /* CP_HQD_ACTIVE, and the request to give the queue up */
     u32 user,
         user_next; /* from RB_CNTL of an engine: that of its first user queue; the next one's */
     u32 status, doorbell; /* from RB_CNTL: CONTEXT_STATUS, DOORBELL (bit 28: it has one) */

@@ -97,7 +97,7 @@ void hollow_user_poll(struct hollow_card *c, int engine, int queue)
         q->bell = bell;
         q->rptr = hollow_reg(c, r + f->rptr) & mask;
         if (!readl(c->doorbells + bell))
-            writel(hollow_reg(c, r + f->rptr + 2), c->doorbells + bell);
+            writel(hollow_reg(c, r + f->wptr), c->doorbells + bell);
     }
     wptr = readl(c->doorbells + bell) & mask;
     if (wptr == q->rptr)
