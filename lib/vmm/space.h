@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address space for reservations, in [low, high): a few large PROT_NONE mappings ("arenas") taken
- * from the kernel when needed and divided here, because the kernel allows only some 65,000 mappings
- * and reservations may be a million.
+ * Address space for reservations, in [low, high), divided out of arenas (vmm/arena.h).
  *
  * Invariants: every byte of an arena belongs to one reservation or one hole; two holes of one arena
- * never touch; arenas that touch are one arena unless a hint made one of them. An arena made for a
- * hint holds exactly one reservation and goes with it; the others stay until the space ends.
+ * never touch. An arena made for a hint holds exactly one reservation and no hole, and goes with
+ * the reservation; the others stay until the space ends.
  *
- * Nothing inside an arena is ever munmapped. Whoever mapped something over a part of a reservation
- * puts PROT_NONE memory back with vmm_space_blank before the reservation is freed.
+ * Whoever mapped something over a part of a reservation puts PROT_NONE memory back with
+ * vmm_space_blank before the reservation is freed.
  *
  * The caller serialises all calls but vmm_space_blank and vmm_space_mend.
  */
@@ -21,6 +19,7 @@
 
 #include <kfdirect/kfd.h>
 
+#include "vmm/arena.h"
 #include "vmm/hole.h"
 #include "vmm/radix.h"
 #include "vmm/tree.h"
@@ -35,24 +34,19 @@ struct vmm_space_node {
 };
 
 struct vmm_space {
-    struct kfd_sys *sys;
-    uint64_t low, high, page;
-    uint64_t step; /* arenas are multiples of this, where there is room; a power of two */
-    struct vmm_tree arenas;
+    struct vmm_arenas arenas;
     struct vmm_holes holes;
     struct vmm_tree nodes;  /* reservations */
     struct vmm_radix radix; /* the same by address, as far as they fill 2-MiB granules */
-    uint64_t arena_count;
-    bool full; /* the last attempt to get another arena failed */
+    bool full;              /* the last attempt to get another arena failed */
 };
 
 /* sys must outlive the space. page: a power of two. high is exclusive. Takes no arena yet.
  * -EINVAL. */
 int vmm_space_init(struct vmm_space *s, struct kfd_sys *sys, uint64_t low, uint64_t high,
                    uint64_t page);
-/* Unmaps every arena and drops what is still reserved, so those nodes must be alive. Not in a
- * forked child: it has no arenas (they are MADV_DONTFORK), but maybe something else at their
- * addresses. */
+/* Drops what is still reserved, so those nodes must be alive, and unmaps the arenas. Not in a
+ * forked child, see vmm_arenas_fini. */
 void vmm_space_fini(struct vmm_space *s);
 
 /*

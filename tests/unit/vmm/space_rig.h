@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ static inline uint64_t reserve(struct vmm_space_node *n, uint64_t size, uint64_t
     assert_int_equal(vmm_space_validate(&space), 0);
     assert_int_equal(n->size, size);
     assert_int_equal(n->base % PAGE, 0);
-    assert_true(n->base >= space.low && n->base + n->size <= space.high);
+    assert_true(n->base >= space.arenas.low && n->base + n->size <= space.arenas.high);
     if (align)
         assert_int_equal(n->base & (align - 1), 0);
     if (size >= 2 * MIB)
@@ -84,8 +85,33 @@ static inline uint64_t restrict_space(uint64_t size, uint64_t step)
 
     vmm_space_fini(&space);
     assert_int_equal(vmm_space_init(&space, &pages.sys, base, base + size, PAGE), 0);
-    space.step = step;
+    space.arenas.step = step;
     return base;
+}
+
+/* Whether nobody has mapped anything there. */
+static inline bool is_unmapped(uint64_t base, uint64_t size)
+{
+    void *p = mmap((void *)(uintptr_t)base, size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (p == MAP_FAILED)
+        return false;
+    munmap(p, size);
+    return (uint64_t)(uintptr_t)p == base;
+}
+
+static inline size_t count_lines(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = 0;
+    int c;
+
+    assert_non_null(f);
+    while ((c = fgetc(f)) != EOF)
+        n += c == '\n';
+    fclose(f);
+    return n;
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
