@@ -21,10 +21,15 @@
 static const char letters[] = {
     [FAKE_FILE_KFD] = 'k', [FAKE_FILE_RENDER] = 'r', [FAKE_FILE_PRIMARY] = 'c'};
 
+/* The minor number is in it for those who see the file from outside. */
 static void file_path(const struct fake *fake, const struct fake_file *file, char *path)
 {
-    snprintf(path, FAKE_PATH_SIZE, "%.*s/%c%u", (int)FAKE_PATH_SIZE - 16, fake->machine.dir,
-             letters[file->kind], file->serial);
+    uint32_t minor = file->kind == FAKE_FILE_KFD ? 0 : fake->profile->gpus[file->gpu].render_minor;
+
+    if (file->kind == FAKE_FILE_PRIMARY)
+        minor -= 128;
+    snprintf(path, FAKE_PATH_SIZE, "%.*s/%c%u-%u", (int)FAKE_PATH_SIZE - 24, fake->machine.dir,
+             letters[file->kind], minor, file->serial);
 }
 
 /* Is it an open node of another process of the machine? The file's name says so. */

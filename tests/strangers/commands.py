@@ -17,11 +17,24 @@ def case(function):
     return function
 
 
+def start(*command):
+    return subprocess.run([KFDIRECT, "fake", "--machine", "mi210:2", "--", *command],
+                          capture_output=True, text=True, timeout=120)
+
+
 def run(*command):
-    result = subprocess.run([KFDIRECT, "fake", "--machine", "mi210:2", "--", *command],
-                            capture_output=True, text=True, timeout=120)
+    result = start(*command)
     if result.returncode != 0:
         raise AssertionError(f"exit code {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def quiet(*command):
+    """The same; nothing but that the fake stands in may be on stderr."""
+    result = start(*command)
+    lines = [line for line in result.stderr.splitlines() if " stands in for " not in line]
+    if result.returncode != 0 or lines:
+        raise AssertionError(f"exit code {result.returncode}: {lines[:5]}")
     return result.stdout
 
 
@@ -39,6 +52,40 @@ def ls_shows_nodes_and_folders():
     text = run("ls", "/dev")
     expect({"kfd", "dri", "null"} <= set(text.split()), text)
     expect(run("ls", NODES).split() == ["0", "1", "2", "3"], "nodes")
+
+
+@case
+def ls_lists_around_the_fakes_folders():
+    text = quiet("ls", "-la", "/dev/dri/..", "/dev/dri/../..", "/sys/class/drm", "/sys/class/kfd")
+    expect(" kfd\n" in text and " null\n" in text and " sys\n" in text, text)
+    text = quiet("sh", "-c", "exec 8</dev/dri/renderD129 && ls -l /proc/$$/fd/8 && "
+                 "readlink -f /proc/$$/fd/8")
+    expect(text.split()[-3:] == ["->", "/dev/dri/renderD129", "/dev/dri/renderD129"], text)
+
+
+@case
+def file_systems_are_those_of_the_neighbours():
+    for fake, host in (("/dev/kfd", "/dev/null"), ("/dev/dri", "/dev"), (NODES, "/sys"),
+                       ("/sys/class/drm/card0", "/sys")):
+        for command in (("df", "--output=source,fstype,target"), ("stat", "-f", "-c", "%T %i %l"),
+                        ("stat", "-c", "%d %m")):
+            expect(quiet(*command, fake) == quiet(*command, host), (command, fake, host))
+
+
+@case
+def copies_are_whole():
+    with tempfile.TemporaryDirectory() as folder:
+        quiet("cp", "-a", NODES, folder)
+        # As of any sysfs, tar says that files are shorter than they seemed, and fills them up.
+        run("sh", "-c", f"tar -C /sys/class/kfd/kfd -c topology 2>/dev/null | tar -C {folder} -x")
+        files = [len(text.splitlines()) for text in
+                 (quiet("find", NODES, "-xdev", "-type", "f"),
+                  quiet("find", f"{folder}/nodes", "-type", "f"),
+                  quiet("find", f"{folder}/topology/nodes", "-type", "f"))]
+        expect(files[0] > 100 and files == [files[0]] * 3, files)
+        with open(f"{folder}/topology/nodes/2/name", "rb") as name:
+            expect(name.read().rstrip(b"\0") == b"aldebaran\n", "the text of a file")
+    expect(quiet("du", "-s", "-x", "/sys/class/kfd/kfd/topology").split()[0] == "0", "blocks")
 
 
 @case

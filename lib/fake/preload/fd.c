@@ -178,12 +178,18 @@ static void forget(void *addr, size_t size)
 
 static void *map(void *addr, size_t size, int prot, int flags, int fd, off64_t offset)
 {
+    char name[PRELOAD_PATH];
     struct kfd_sys *sys;
     void *out;
     int err;
 
     if (flags & MAP_FIXED)
         forget(addr, size);
+    if (!(flags & MAP_ANONYMOUS) && preload_marks_of(fd) == PRELOAD_FOLDER &&
+        preload_is_fakes_fd(fd, name)) {
+        errno = ENODEV; /* no file of sysfs can be mapped */
+        return MAP_FAILED;
+    }
     if (flags & MAP_ANONYMOUS || !preload_marked(fd))
         return preload_real()->mmap64(addr, size, prot, flags, fd, offset);
     sys = preload_sys();

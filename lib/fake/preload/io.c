@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "fake/preload/marks.h"
+#include "fake/preload/path.h"
 #include "fake/preload/real.h"
 
 static enum preload_kind kind_of(int fd)
@@ -195,10 +195,23 @@ static off64_t seek_dmabuf(int fd, off64_t offset, int whence)
     return preload_real()->fstatat64(fd, "", &st, AT_EMPTY_PATH) == 0 ? st.st_size : -1;
 }
 
+/* A file of sysfs ends behind its page, as fstat says. */
+static off64_t seek_end(int fd, off64_t offset)
+{
+    char name[PRELOAD_PATH];
+    struct stat64 st;
+
+    if (preload_is_fakes_fd(fd, name) && fstat64(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return preload_real()->lseek64(fd, st.st_size + offset, SEEK_SET);
+    return preload_real()->lseek64(fd, offset, SEEK_END);
+}
+
 static off64_t seek(int fd, off64_t offset, int whence)
 {
     enum preload_kind kind = kind_of(fd);
 
+    if (kind == PRELOAD_NONE && whence == SEEK_END && preload_marks_of(fd) != 0)
+        return seek_end(fd, offset);
     if (kind == PRELOAD_NONE)
         return preload_real()->lseek64(fd, offset, whence);
     if (whence < SEEK_SET || whence > SEEK_HOLE)

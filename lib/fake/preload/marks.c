@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fake/file.h"
+#include "fake/preload/path.h"
 #include "fake/sysfs.h"
 
 #define PRIMARY_MINORS 128u
@@ -68,6 +69,22 @@ static dev_t number_of(const struct fake *fake, const struct fake_file *file)
                                        (file->kind == FAKE_FILE_PRIMARY ? PRIMARY_MINORS : 0));
 }
 
+/* Of a node that another process opened, by the name of its file. */
+static dev_t number_behind(int fd)
+{
+    char path[PRELOAD_PATH];
+    unsigned int minor;
+
+    if (preload_path_of(fd, path) != 0)
+        return 0;
+    if (strcmp(path, "/dev/kfd") == 0)
+        return makedev(FAKE_KFD_MAJOR, 0);
+    return sscanf(path, "/dev/dri/renderD%u", &minor) == 1 ||
+                   sscanf(path, "/dev/dri/card%u", &minor) == 1
+               ? makedev(FAKE_DRM_MAJOR, minor)
+               : 0;
+}
+
 static enum preload_kind look(struct fake *fake, struct fake_process *p, int fd,
                               struct preload_device *device)
 {
@@ -82,8 +99,6 @@ static enum preload_kind look(struct fake *fake, struct fake_process *p, int fd,
         what = file->kind == FAKE_FILE_KFD ? PRELOAD_KFD : PRELOAD_DRM;
         break;
     case FAKE_FD_FOREIGN:
-        /* Which GPU's it was is not known here. */
-        device->number = kind == FAKE_FILE_KFD ? makedev(FAKE_KFD_MAJOR, 0) : 0;
         what = kind == FAKE_FILE_KFD ? PRELOAD_KFD : PRELOAD_DRM;
         break;
     case FAKE_FD_DMABUF:
@@ -109,6 +124,8 @@ enum preload_kind preload_kind_of(int fd, struct preload_device *device)
     if (p != NULL)
         kind = look(fake, p, fd, &found);
     preload_leave();
+    if (found.number == 0 && (kind == PRELOAD_KFD || kind == PRELOAD_DRM))
+        found.number = number_behind(fd);
     if (kind == PRELOAD_NONE)
         preload_mark(fd, preload_marks_of(fd) & ~(unsigned int)PRELOAD_OURS);
     if (device != NULL)

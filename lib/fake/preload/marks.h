@@ -7,7 +7,8 @@
 
 enum preload_mark {
     PRELOAD_OURS = 1,   /* an open node or a dma-buf of the fake's */
-    PRELOAD_FOLDER = 2, /* a folder (or O_PATH) from which a relative path could lead to the fake */
+    PRELOAD_FOLDER = 2, /* a folder (or O_PATH) from which a relative path could lead to the fake,
+                         * or a file of the tree */
 };
 
 #define PRELOAD_MARKS 65536u /* descriptors from here on are looked at each time */
@@ -55,7 +56,7 @@ enum preload_kind {
 };
 
 struct preload_device {
-    dev_t number; /* of a node; 0: it is another process's, and not known */
+    dev_t number; /* of a node */
     int access;   /* O_ACCMODE bits */
 };
 

@@ -47,20 +47,16 @@ static int open_node(const char *path, int flags)
 static int open_tree(const char *path, int flags, mode_t mode)
 {
     const struct preload_real *real = preload_real();
-    struct stat64 st;
+    struct stat64 st = {0};
     int fd;
 
-    if (real->fstatat64(AT_FDCWD, path, &st, 0) == 0 && S_ISREG(st.st_mode)) {
-        if (flags & O_PATH)
-            return real->openat64(AT_FDCWD, path, flags);
+    if (!(flags & O_PATH) && real->fstatat64(AT_FDCWD, path, &st, 0) == 0 && S_ISREG(st.st_mode)) {
         if ((st.st_mode & 0777) == 0)
             return preload_result(-EPERM);
         if ((flags & O_ACCMODE) != O_RDONLY)
             return preload_result(-EACCES);
-        fd = real->openat64(AT_FDCWD, path, flags & ~(O_TRUNC | O_CREAT));
-        preload_mark(fd, 0);
-        return fd;
-    } else if (flags & O_CREAT && !S_ISDIR(st.st_mode)) {
+        flags &= ~(O_TRUNC | O_CREAT);
+    } else if (!(flags & O_PATH) && flags & O_CREAT && !S_ISDIR(st.st_mode)) {
         return preload_result(-EACCES);
     }
     fd = real->openat64(AT_FDCWD, path, flags, mode);

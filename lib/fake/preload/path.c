@@ -149,7 +149,7 @@ int preload_path_of(int fd, char out[PRELOAD_PATH])
     int saved = errno, err = folder_of(fd, out);
 
     if (err == 0)
-        preload_strip_root(out);
+        preload_known_as(out);
     errno = saved;
     return err;
 }
@@ -193,18 +193,12 @@ void preload_mark_opened(int fd, int dirfd, const char *path, int flags)
     preload_mark(fd, marks);
 }
 
-/* "/proc/self/fd/N" and "/dev/fd/N" of a descriptor that is marked stand for what it is. */
+/* A link to a descriptor of this process that is marked stands for what it is. */
 static bool behind_fd(const char *path, char *out)
 {
-    int fd, end = 0;
+    int fd = preload_fd_behind(path);
 
-    if (!begins(path, "/proc/self/fd/") && !begins(path, "/dev/fd/"))
-        return false;
-    if ((sscanf(path, "/proc/self/fd/%d%n", &fd, &end) != 1 &&
-         sscanf(path, "/dev/fd/%d%n", &fd, &end) != 1) ||
-        path[end] != '\0' || preload_marks_of(fd) == 0)
-        return false;
-    return preload_path_of(fd, out) == 0;
+    return fd >= 0 && preload_marks_of(fd) != 0 && preload_path_of(fd, out) == 0;
 }
 
 /* Makes path absolute in out; moved: the host would look for it elsewhere, in the tree. */
@@ -349,17 +343,21 @@ static bool resolve_dots(char *path)
     while ((dots = find_dots(path)) != NULL) {
         strcpy(rest, dots + 3);
         *dots = '\0';
+        if (strspn(path, "/") == strlen(path)) { /* the root is its own parent */
+            snprintf(path, PRELOAD_PATH, "%s", rest[0] != '\0' ? rest : "/");
+            continue;
+        }
         place.name = path;
         if (fake_sysfs_normalise(path, clean) != 0 || classify(clean, &place) == PRELOAD_NODE ||
-            preload_real()->realpath(place.name[0] != '\0' ? place.name : "/", folder) == NULL)
+            preload_real()->realpath(place.name, folder) == NULL)
             return false;
         preload_strip_root(folder);
         slash = strrchr(folder, '/');
         *slash = '\0';
-        if (strlen(folder) + strlen(rest) >= PRELOAD_PATH)
+        if (strlen(folder) + strlen(rest) + 1 >= PRELOAD_PATH)
             return false;
-        strcpy(path, folder);
-        strcat(path, rest);
+        snprintf(path, PRELOAD_PATH, "%s%s", folder,
+                 folder[0] == '\0' && rest[0] == '\0' ? "/" : rest);
     }
     return true;
 }
@@ -410,7 +408,7 @@ static enum preload_where look(int dirfd, const char *path, struct preload_place
 /* Is it clean as it stands, and none of the fake's? */
 static bool is_plainly_far(const char *path)
 {
-    if (path[0] != '/' || begins(path, "/proc/self/fd/") || begins(path, "/dev/fd/"))
+    if (path[0] != '/' || preload_fd_behind(path) >= 0)
         return false;
     for (const char *p = strchr(path, '/'); p != NULL; p = strchr(p + 1, '/')) {
         if (p[1] == '/' || p[1] == '.' || p[1] == '\0')

@@ -33,8 +33,26 @@ void preload_mark_opened(int fd, int dirfd, const char *path, int flags);
 void preload_forget_cwd(void);
 /* The path behind a descriptor (or AT_FDCWD), as the program knows it; -errno. */
 int preload_path_of(int fd, char out[PRELOAD_PATH]);
+/* Makes the path of a file in the machine's folder that by which the program knows it; false: it is
+ * none. */
+bool preload_known_as(char path[PRELOAD_PATH]);
+/* The descriptor of this process that a path such as /proc/self/fd/N means, or -1. */
+int preload_fd_behind(const char *path);
+/* The path of a device node by its number. */
+void preload_node_path(dev_t number, char out[PRELOAD_PATH]);
+/* What the host has in the file system in which a path of the fake's would be. */
+const char *preload_host_like(const char *path);
+/* The path of a descriptor that is a node of the fake's or of the tree, as the program knows it;
+ * false: it is neither. */
+bool preload_look_at_fd(int fd, char out[PRELOAD_PATH]);
 /* Takes the tree's folder off the front of a path; false: it was not there. */
 bool preload_strip_root(char *path);
+
+static inline bool preload_is_fakes_fd(int fd, char out[PRELOAD_PATH])
+{
+    return ((unsigned int)fd >= PRELOAD_MARKS || preload_marks_of(fd) != 0) &&
+           preload_look_at_fd(fd, out);
+}
 
 /* Does a component begin with ".."? */
 static inline bool preload_has_dots(const char *path)

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <linux/openat2.h>
@@ -63,6 +65,9 @@ static bool by_name(long number, const long *a, long *ret)
     case SYS_readlink:
         *ret = readlink(STR(0), PTR(1), (size_t)a[2]);
         return true;
+    case SYS_mknod:
+        *ret = mknod(STR(0), (mode_t)a[1], (dev_t)a[2]);
+        return true;
     case SYS_dup2:
         *ret = dup2(INT(0), INT(1));
         return true;
@@ -90,6 +95,27 @@ static bool by_name(long number, const long *a, long *ret)
         return true;
     case SYS_readlinkat:
         *ret = readlinkat(INT(0), STR(1), PTR(2), (size_t)a[3]);
+        return true;
+    case SYS_statfs:
+        *ret = statfs64(STR(0), PTR(1));
+        return true;
+    case SYS_getxattr:
+        *ret = getxattr(STR(0), STR(1), PTR(2), (size_t)a[3]);
+        return true;
+    case SYS_lgetxattr:
+        *ret = lgetxattr(STR(0), STR(1), PTR(2), (size_t)a[3]);
+        return true;
+    case SYS_listxattr:
+        *ret = listxattr(STR(0), PTR(1), (size_t)a[2]);
+        return true;
+    case SYS_llistxattr:
+        *ret = llistxattr(STR(0), PTR(1), (size_t)a[2]);
+        return true;
+    case SYS_name_to_handle_at:
+        *ret = name_to_handle_at(INT(0), STR(1), PTR(2), PTR(3), INT(4));
+        return true;
+    case SYS_mknodat:
+        *ret = mknodat(INT(0), STR(1), (mode_t)a[2], (dev_t)a[3]);
         return true;
     case SYS_chdir:
         *ret = chdir(STR(0));
@@ -119,6 +145,15 @@ static bool by_fd(long number, const long *a, long *ret)
         return true;
     case SYS_close_range:
         *ret = close_range((unsigned int)a[0], (unsigned int)a[1], INT(2));
+        return true;
+    case SYS_fstatfs:
+        *ret = fstatfs64(INT(0), PTR(1));
+        return true;
+    case SYS_fgetxattr:
+        *ret = fgetxattr(INT(0), STR(1), PTR(2), (size_t)a[3]);
+        return true;
+    case SYS_flistxattr:
+        *ret = flistxattr(INT(0), PTR(1), (size_t)a[2]);
         return true;
     case SYS_dup:
         *ret = dup(INT(0));

@@ -3,10 +3,13 @@
 #ifndef FAKE_PRELOAD_REAL_H
 #define FAKE_PRELOAD_REAL_H
 
+#include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 
 #include "fake/preload/preload.h"
@@ -63,6 +66,19 @@
     X(ssize_t, lgetxattr, (const char *, const char *, void *, size_t))                        \
     X(ssize_t, listxattr, (const char *, char *, size_t))                                      \
     X(ssize_t, llistxattr, (const char *, char *, size_t))                                     \
+    X(ssize_t, fgetxattr, (int, const char *, void *, size_t))                                 \
+    X(ssize_t, flistxattr, (int, char *, size_t))                                              \
+    X(int, setxattr, (const char *, const char *, const void *, size_t, int))                  \
+    X(int, lsetxattr, (const char *, const char *, const void *, size_t, int))                 \
+    X(int, removexattr, (const char *, const char *))                                          \
+    X(int, lremovexattr, (const char *, const char *))                                         \
+    X(int, statfs64, (const char *, struct statfs64 *))                                        \
+    X(int, fstatfs64, (int, struct statfs64 *))                                                \
+    X(int, statvfs64, (const char *, struct statvfs64 *))                                      \
+    X(int, fstatvfs64, (int, struct statvfs64 *))                                              \
+    X(long, pathconf, (const char *, int))                                                     \
+    X(long, fpathconf, (int, int))                                                             \
+    X(int, name_to_handle_at, (int, const char *, struct file_handle *, int *, int))           \
     X(ssize_t, readlinkat, (int, const char *, char *, size_t))                                \
     X(char *, realpath, (const char *, char *))                                                \
     X(int, fchmodat, (int, const char *, mode_t, int))                                         \
@@ -73,6 +89,8 @@
     X(int, renameat2, (int, const char *, int, const char *, unsigned int))                    \
     X(int, symlinkat, (const char *, int, const char *))                                       \
     X(int, linkat, (int, const char *, int, const char *, int))                                \
+    X(int, mknodat, (int, const char *, mode_t, dev_t))                                        \
+    X(int, remove, (const char *))                                                             \
     X(int, truncate64, (const char *, off64_t))                                                \
     X(ssize_t, recvmsg, (int, struct msghdr *, int))                                           \
     X(int, recvmmsg, (int, struct mmsghdr *, unsigned int, int, struct timespec *))            \

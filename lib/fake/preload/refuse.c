@@ -3,6 +3,7 @@
 #include "fake/preload/preload.h"
 
 #include <sys/time.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -52,6 +53,43 @@ PRELOAD_API int utimensat(int dirfd, const char *path, const struct timespec tim
     AT(dirfd, path, utimensat(at.dirfd, at.name, times, flags));
 }
 
+static struct timespec from_micro(const struct timeval *t)
+{
+    return (struct timespec){t->tv_sec, t->tv_usec * 1000};
+}
+
+static int set_times(const char *path, const struct timeval times[2], int flags)
+{
+    struct timespec both[2];
+
+    if (times == NULL)
+        return utimensat(AT_FDCWD, path, NULL, flags);
+    if (times[0].tv_usec < 0 || times[0].tv_usec >= 1000000 || times[1].tv_usec < 0 ||
+        times[1].tv_usec >= 1000000)
+        return preload_result(-EINVAL);
+    both[0] = from_micro(&times[0]);
+    both[1] = from_micro(&times[1]);
+    return utimensat(AT_FDCWD, path, both, flags);
+}
+
+PRELOAD_API int utimes(const char *path, const struct timeval times[2])
+{
+    return set_times(path, times, 0);
+}
+
+PRELOAD_API int lutimes(const char *path, const struct timeval times[2])
+{
+    return set_times(path, times, AT_SYMLINK_NOFOLLOW);
+}
+
+PRELOAD_API int utime(const char *path, const struct utimbuf *times)
+{
+    const struct timespec both[2] = {{times != NULL ? times->actime : 0, 0},
+                                     {times != NULL ? times->modtime : 0, 0}};
+
+    return utimensat(AT_FDCWD, path, times != NULL ? both : NULL, 0);
+}
+
 PRELOAD_API int unlink(const char *path)
 {
     AT(AT_FDCWD, path, unlinkat(at.dirfd, at.name, 0));
@@ -79,6 +117,72 @@ PRELOAD_API int mkdirat(int dirfd, const char *path, mode_t mode)
 PRELOAD_API int mkdir(const char *path, mode_t mode)
 {
     return mkdirat(AT_FDCWD, path, mode);
+}
+
+PRELOAD_API int remove(const char *path)
+{
+    AT(AT_FDCWD, path, remove(at.name));
+}
+
+PRELOAD_API int mknodat(int dirfd, const char *path, mode_t mode, dev_t dev)
+{
+    struct preload_place at;
+
+    if (is_fakes(dirfd, path, &at))
+        return preload_result(faccessat(dirfd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST
+                                                                                     : -EPERM);
+    return preload_real()->mknodat(at.dirfd, at.name, mode, dev);
+}
+
+PRELOAD_API int mknod(const char *path, mode_t mode, dev_t dev)
+{
+    return mknodat(AT_FDCWD, path, mode, dev);
+}
+
+PRELOAD_API int mkfifoat(int dirfd, const char *path, mode_t mode)
+{
+    return mknodat(dirfd, path, (mode & 07777) | S_IFIFO, 0);
+}
+
+PRELOAD_API int mkfifo(const char *path, mode_t mode)
+{
+    return mkfifoat(AT_FDCWD, path, mode);
+}
+
+/* What programs built before glibc 2.33 call. */
+int __xmknod(int version, const char *path, mode_t mode, dev_t *dev);
+int __xmknodat(int version, int dirfd, const char *path, mode_t mode, dev_t *dev);
+
+PRELOAD_API int __xmknod(int version, const char *path, mode_t mode, dev_t *dev)
+{
+    return mknod(path, mode, *dev);
+}
+
+PRELOAD_API int __xmknodat(int version, int dirfd, const char *path, mode_t mode, dev_t *dev)
+{
+    return mknodat(dirfd, path, mode, *dev);
+}
+
+PRELOAD_API int setxattr(const char *path, const char *name, const void *value, size_t size,
+                         int flags)
+{
+    AT(AT_FDCWD, path, setxattr(at.name, name, value, size, flags));
+}
+
+PRELOAD_API int lsetxattr(const char *path, const char *name, const void *value, size_t size,
+                          int flags)
+{
+    AT(AT_FDCWD, path, lsetxattr(at.name, name, value, size, flags));
+}
+
+PRELOAD_API int removexattr(const char *path, const char *name)
+{
+    AT(AT_FDCWD, path, removexattr(at.name, name));
+}
+
+PRELOAD_API int lremovexattr(const char *path, const char *name)
+{
+    AT(AT_FDCWD, path, lremovexattr(at.name, name));
 }
 
 PRELOAD_API int symlink(const char *to, const char *path)

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The families that ask about a file: stat, access, readlink, realpath. */
+/* The families that ask about a file: stat and access. */
 #include "fake/preload/preload.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fake/preload/path.h"
 #include "fake/preload/real.h"
 #include "fake/sysfs.h"
 
-#define NODE_DEVICE 5u /* where device nodes live: devtmpfs */
 #define PRIMARY_MINORS 128u
 
 /* Device number and presence of a node by its path; -ENOENT. */
@@ -43,79 +39,91 @@ static int node_number(const struct fake *fake, const char *path, dev_t *dev, ui
     return 0;
 }
 
-static void fill_stat(dev_t dev, uint32_t presence, struct stat64 *st)
+/* The file of the tree that stands for a node tells times and a number. */
+static void fill_stat(const char *path, dev_t dev, uint32_t presence, struct stat64 *st)
 {
-    memset(st, 0, sizeof(*st));
-    st->st_dev = NODE_DEVICE;
-    st->st_ino = major(dev) * 1000u + minor(dev);
+    const struct preload_real *real = preload_real();
+    const char *root = preload_root();
+    char file[PRELOAD_PATH + 32];
+    struct stat64 host = {0};
+
+    snprintf(file, sizeof(file), "%.*s%s", (int)PRELOAD_PATH - 32, root != NULL ? root : "", path);
+    if (root == NULL || real->fstatat64(AT_FDCWD, file, st, 0) != 0)
+        memset(st, 0, sizeof(*st));
+    real->fstatat64(AT_FDCWD, preload_host_like(path), &host, 0);
+    st->st_dev = host.st_dev;
     st->st_mode = S_IFCHR | (presence == FAKE_DENIED ? 0660 : 0666);
     st->st_nlink = 1;
+    st->st_uid = 0;
+    st->st_gid = 0;
     st->st_rdev = dev;
+    st->st_size = 0;
     st->st_blksize = 4096;
-}
-
-static void fill_statx(dev_t dev, uint32_t presence, struct statx *stx)
-{
-    struct stat64 st;
-
-    fill_stat(dev, presence, &st);
-    memset(stx, 0, sizeof(*stx));
-    stx->stx_mask = STATX_BASIC_STATS;
-    stx->stx_blksize = 4096;
-    stx->stx_nlink = 1;
-    stx->stx_mode = (uint16_t)st.st_mode;
-    stx->stx_ino = st.st_ino;
-    stx->stx_rdev_major = major(dev);
-    stx->stx_rdev_minor = minor(dev);
-    stx->stx_dev_minor = NODE_DEVICE;
+    st->st_blocks = 0;
 }
 
 /* In sysfs all is root's, and a file's size is a page whatever is in it. */
 static void dress(const char *path, struct stat64 *st)
 {
+    const char *like = preload_host_like(path);
+    struct stat64 host;
+
+    if (preload_real()->fstatat64(AT_FDCWD, like, &host, 0) == 0)
+        st->st_dev = host.st_dev;
     st->st_uid = 0;
     st->st_gid = 0;
-    if (!S_ISDIR(st->st_mode))
-        st->st_blocks = 0;
-    st->st_size = S_ISREG(st->st_mode) && strstr(path, "/proc/") == NULL ? 4096 : 0;
+    st->st_blocks = 0;
+    st->st_blksize = 4096;
+    if (strncmp(like, "/dev", 4) != 0)
+        st->st_size = S_ISREG(st->st_mode) && strcmp(like, "/sys") == 0 ? 4096 : 0;
 }
 
-/* A call about a descriptor itself, as fstat is: the device behind it, or false. */
-static bool device_of_fd(int dirfd, const char *path, int flags, dev_t *dev)
+/* What stat says of a path of the fake's, as the program knows it, or of the open file. */
+static int stat_known(const char *path, int fd, struct stat64 *st)
 {
-    struct preload_device device;
-    char name[PRELOAD_PATH];
     uint32_t presence;
+    dev_t dev;
 
-    if ((path != NULL && path[0] != '\0') || !(flags & AT_EMPTY_PATH))
-        return false;
-    if (preload_marked(dirfd)) {
-        enum preload_kind kind = preload_kind_of(dirfd, &device);
-
-        *dev = device.number;
-        return kind == PRELOAD_KFD || kind == PRELOAD_DRM;
+    if (node_number(preload_fake(), path, &dev, &presence) == 0) {
+        fill_stat(path, dev, presence, st);
+        return 0;
     }
-    return preload_marks_of(dirfd) & PRELOAD_FOLDER && preload_fake_if_made() != NULL &&
-           !preload_inside() && preload_path_of(dirfd, name) == 0 &&
-           node_number(preload_fake(), name, dev, &presence) == 0;
+    if (preload_real()->fstatat64(fd, "", st, AT_EMPTY_PATH) != 0)
+        return -1;
+    dress(path, st);
+    return 0;
+}
+
+/* Is it a call about a descriptor itself, as fstat is, and is that the fake's? */
+static bool is_fakes_fd(int dirfd, const char *path, int flags, char *name)
+{
+    return (path == NULL || path[0] == '\0') && flags & AT_EMPTY_PATH &&
+           preload_is_fakes_fd(dirfd, name);
+}
+
+/* The links to open files are the host's, whatever they lead to. */
+static bool is_link_to_fd(const char *path, int flags)
+{
+    return flags & AT_SYMLINK_NOFOLLOW && path != NULL && preload_fd_behind(path) >= 0;
 }
 
 static int stat_at(int dirfd, const char *path, struct stat64 *st, int flags)
 {
+    char name[PRELOAD_PATH];
     struct preload_place at;
     uint32_t presence;
     dev_t dev;
     int err;
 
-    if (device_of_fd(dirfd, path, flags, &dev)) {
-        fill_stat(dev, FAKE_PRESENT, st);
-        return 0;
-    }
+    if (is_fakes_fd(dirfd, path, flags, name))
+        return stat_known(name, dirfd, st);
+    if (is_link_to_fd(path, flags))
+        return preload_real()->fstatat64(dirfd, path, st, flags);
     switch (preload_find(dirfd, path, &at)) {
     case PRELOAD_NODE:
         err = node_number(preload_fake(), at.name, &dev, &presence);
         if (err == 0)
-            fill_stat(dev, presence, st);
+            fill_stat(at.name, dev, presence, st);
         return preload_result(err);
     case PRELOAD_TREE:
         err = preload_real()->fstatat64(at.dirfd, at.name, st, flags & AT_SYMLINK_NOFOLLOW);
@@ -176,37 +184,51 @@ OLD(__fxstatat, fstatat, (fd, path, st, flags), stat, int fd, const char *path, 
 OLD(__fxstatat64, fstatat64, (fd, path, st, flags), stat64, int fd, const char *path,
     struct stat64 *st, int flags)
 
+static struct statx_timestamp time_of(const struct timespec *t)
+{
+    return (struct statx_timestamp){.tv_sec = t->tv_sec, .tv_nsec = (uint32_t)t->tv_nsec};
+}
+
+/* In the words of statx; the mount is that of what the host has there. */
+static int fill_statx(const char *path, const struct stat64 *st, unsigned int mask,
+                      struct statx *stx)
+{
+    if (preload_real()->statx(AT_FDCWD, preload_host_like(path), 0, mask, stx) != 0)
+        return -1;
+    stx->stx_mask &= ~STATX_BTIME;
+    stx->stx_btime = (struct statx_timestamp){0};
+    stx->stx_mask |= STATX_BASIC_STATS;
+    stx->stx_mode = (uint16_t)st->st_mode;
+    stx->stx_nlink = (uint32_t)st->st_nlink;
+    stx->stx_uid = st->st_uid;
+    stx->stx_gid = st->st_gid;
+    stx->stx_ino = st->st_ino;
+    stx->stx_size = (uint64_t)st->st_size;
+    stx->stx_blocks = (uint64_t)st->st_blocks;
+    stx->stx_blksize = (uint32_t)st->st_blksize;
+    stx->stx_rdev_major = major(st->st_rdev);
+    stx->stx_rdev_minor = minor(st->st_rdev);
+    stx->stx_atime = time_of(&st->st_atim);
+    stx->stx_mtime = time_of(&st->st_mtim);
+    stx->stx_ctime = time_of(&st->st_ctim);
+    stx->stx_attributes &= ~(uint64_t)STATX_ATTR_MOUNT_ROOT;
+    return 0;
+}
+
 PRELOAD_API int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
                       struct statx *restrict stx)
 {
+    char name[PRELOAD_PATH];
     struct preload_place at;
-    uint32_t presence;
-    dev_t dev;
-    int err;
+    struct stat64 st;
 
-    if (device_of_fd(dirfd, path, flags, &dev)) {
-        fill_statx(dev, FAKE_PRESENT, stx);
-        return 0;
-    }
-    switch (preload_find(dirfd, path, &at)) {
-    case PRELOAD_NODE:
-        err = node_number(preload_fake(), at.name, &dev, &presence);
-        if (err == 0)
-            fill_statx(dev, presence, stx);
-        return preload_result(err);
-    case PRELOAD_TREE:
-        err = preload_real()->statx(at.dirfd, at.name, flags, mask, stx);
-        if (err == 0) {
-            stx->stx_uid = 0;
-            stx->stx_gid = 0;
-            if (!S_ISDIR(stx->stx_mode))
-                stx->stx_blocks = 0;
-            stx->stx_size = S_ISREG(stx->stx_mode) && strstr(at.name, "/proc/") == NULL ? 4096 : 0;
-        }
-        return err;
-    default:
+    if (is_fakes_fd(dirfd, path, flags, name))
+        return stat_known(name, dirfd, &st) == 0 ? fill_statx(name, &st, mask, stx) : -1;
+    if (is_link_to_fd(path, flags))
+        return preload_real()->statx(dirfd, path, flags, mask, stx);
+    if (preload_find(dirfd, path, &at) == PRELOAD_HOST)
         return preload_real()->statx(at.dirfd, at.name, flags, mask, stx);
-    }
+    return stat_at(dirfd, path, &st, flags) == 0 ? fill_statx(at.name, &st, mask, stx) : -1;
 }
 
 static int access_at(int dirfd, const char *path, int mode, int flags)
@@ -251,137 +273,4 @@ PRELOAD_API int euidaccess(const char *path, int mode)
 PRELOAD_API int faccessat(int dirfd, const char *path, int mode, int flags)
 {
     return access_at(dirfd, path, mode, flags);
-}
-
-/* "/proc/self/fd/N" of a node names the node, and of a folder of the tree the folder. */
-static bool name_behind(const char *path, char *out, size_t size)
-{
-    struct preload_device device;
-    unsigned int number;
-    int fd, end = 0;
-
-    if (path == NULL || strncmp(path, "/proc/self/fd/", 14) != 0 ||
-        sscanf(path, "/proc/self/fd/%d%n", &fd, &end) != 1 || path[end] != '\0')
-        return false;
-    if (!preload_marked(fd))
-        return preload_marks_of(fd) != 0 && !preload_inside() && preload_path_of(fd, out) == 0;
-    switch (preload_kind_of(fd, &device)) {
-    case PRELOAD_KFD:
-        snprintf(out, size, "/dev/kfd");
-        return true;
-    case PRELOAD_DRM:
-        number = minor(device.number);
-        snprintf(out, size, number >= PRIMARY_MINORS ? "/dev/dri/renderD%u" : "/dev/dri/card%u",
-                 number);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static ssize_t readlink_at(int dirfd, const char *path, char *buf, size_t size)
-{
-    char name[PRELOAD_PATH];
-    struct preload_place at;
-    size_t len;
-
-    if (name_behind(path, name, sizeof(name))) {
-        len = strlen(name) < size ? strlen(name) : size;
-        memcpy(buf, name, len);
-        return (ssize_t)len;
-    }
-    if (preload_find(dirfd, path, &at) == PRELOAD_NODE)
-        return preload_result(-EINVAL);
-    return preload_real()->readlinkat(at.dirfd, at.name, buf, size);
-}
-
-ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room);
-ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t size, size_t room);
-char *__realpath_chk(const char *path, char *out, size_t room);
-
-PRELOAD_API ssize_t readlink(const char *path, char *buf, size_t size)
-{
-    return readlink_at(AT_FDCWD, path, buf, size);
-}
-
-PRELOAD_API ssize_t readlinkat(int dirfd, const char *path, char *buf, size_t size)
-{
-    return readlink_at(dirfd, path, buf, size);
-}
-
-PRELOAD_API ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room)
-{
-    return readlink_at(AT_FDCWD, path, buf, size < room ? size : room);
-}
-
-PRELOAD_API ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t size,
-                                     size_t room)
-{
-    return readlink_at(dirfd, path, buf, size < room ? size : room);
-}
-
-PRELOAD_API char *realpath(const char *path, char *out)
-{
-    char full[PATH_MAX];
-    struct preload_place at;
-    enum preload_where where = preload_find(AT_FDCWD, path, &at);
-    uint32_t presence;
-    dev_t dev;
-    int err;
-
-    if (where == PRELOAD_HOST)
-        return preload_real()->realpath(at.name, out);
-    if (where == PRELOAD_NODE) {
-        err = node_number(preload_fake(), at.name, &dev, &presence);
-        if (err != 0) {
-            errno = -err;
-            return NULL;
-        }
-        strcpy(full, at.name);
-    } else {
-        if (preload_real()->realpath(at.name, full) == NULL)
-            return NULL;
-        preload_strip_root(full);
-    }
-    return out != NULL ? strcpy(out, full) : strdup(full);
-}
-
-PRELOAD_API char *__realpath_chk(const char *path, char *out, size_t room)
-{
-    return realpath(path, out);
-}
-
-PRELOAD_API char *canonicalize_file_name(const char *path)
-{
-    return realpath(path, NULL);
-}
-
-/* Extended attributes: neither the nodes nor the tree have any. */
-static bool has_none(const char *path)
-{
-    struct preload_place at;
-
-    return preload_find(AT_FDCWD, path, &at) != PRELOAD_HOST;
-}
-
-PRELOAD_API ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
-{
-    return has_none(path) ? preload_result(-ENODATA)
-                          : preload_real()->getxattr(path, name, value, size);
-}
-
-PRELOAD_API ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
-{
-    return has_none(path) ? preload_result(-ENODATA)
-                          : preload_real()->lgetxattr(path, name, value, size);
-}
-
-PRELOAD_API ssize_t listxattr(const char *path, char *list, size_t size)
-{
-    return has_none(path) ? 0 : preload_real()->listxattr(path, list, size);
-}
-
-PRELOAD_API ssize_t llistxattr(const char *path, char *list, size_t size)
-{
-    return has_none(path) ? 0 : preload_real()->llistxattr(path, list, size);
 }
