@@ -87,10 +87,17 @@ static bool run_steps(struct demo *demo)
     return good;
 }
 
-static int usage(FILE *out, int code)
+static int usage(void)
 {
-    fprintf(out, "usage: kfdirect demo [--json] [--machine NAME] [--kernel VERSION]\n");
-    return code;
+    printf("usage: kfdirect demo [--json] [--machine NAME] [--kernel VERSION]\n"
+           "\n"
+           "Grows, shares and takes down one 64-GiB range, checking every byte. Exits with 0 when\n"
+           "all is good.\n"
+           "\n"
+           "  --json            for programs\n"
+           "  --machine NAME    of a fake machine such as mi210:4, or the path of a machine file\n"
+           "  --kernel VERSION  of the fake machine: 6.1, 6.8, 6.12, current, or a kernel file\n");
+    return TOOL_OK;
 }
 
 /* Announces where it runs; picks the fake machine when there is no real one. */
@@ -137,7 +144,7 @@ int demo_cmd(int argc, char **argv)
     int opt, status;
     bool good;
 
-    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((opt = tool_option(argc, argv, "", options)) != -1) {
         if (opt == 'j')
             demo.as_json = true;
         else if (opt == 'm')
@@ -145,10 +152,10 @@ int demo_cmd(int argc, char **argv)
         else if (opt == 'k')
             kernel = optarg;
         else
-            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+            return opt == 'h' ? usage() : TOOL_USAGE;
     }
     if (optind < argc)
-        return usage(stderr, TOOL_USAGE);
+        return tool_misused(argv[0], "argument '%s' where none is expected", argv[optind]);
     json_init(&demo.json, stdout);
     status = choose(&demo, name, kernel);
     if (status)

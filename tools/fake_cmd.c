@@ -15,36 +15,35 @@
 #define PRELOAD_NAME "libkfdirect-fake-preload.so"
 #define DEFAULT_MACHINE "mi300x:8"
 
-static void list(FILE *out, int (*entry)(size_t i, struct fake_listed *out))
+static void list(int (*entry)(size_t i, struct fake_listed *out))
 {
     struct fake_listed listed;
 
     for (size_t i = 0; entry(i, &listed) == 0; i++)
-        fprintf(out, "  %-16s  %s\n", listed.name, listed.about);
+        printf("  %-16s  %s\n", listed.name, listed.about);
 }
 
-static int usage(FILE *out, int code)
+static int usage(void)
 {
-    fprintf(out,
-            "usage: kfdirect fake [--machine NAME] [--kernel VERSION] [--strict] [--log FILE]\n"
-            "                     -- PROGRAM [ARGUMENTS]\n"
-            "\n"
-            "Runs a program on a fake machine (default " DEFAULT_MACHINE
-            "), whether it is linked with\n"
-            "libkfdirect or opens the devices itself.\n"
-            "\n"
-            "  --machine NAME    a machine such as mi210:4, or the path of a machine file\n"
-            "  --kernel VERSION  a kernel (default 6.12), or the path of a kernel file\n"
-            "  --strict          what the kernel leaves undefined fails, with a report on stderr\n"
-            "  --log FILE        write what is asked of the devices, for reading and for\n"
-            "                    kfdirect replay\n"
-            "\n"
-            "The machines; with :N behind the name, N times its GPUs:\n");
-    list(out, fake_list_machine);
-    fprintf(out, "\nThe kernels; +svm, +p2p, +move_notify and +no-... behind the name switch "
-                 "options:\n");
-    list(out, fake_list_kernel);
-    return code;
+    printf("usage: kfdirect fake [--machine NAME] [--kernel VERSION] [--strict] [--log FILE]\n"
+           "                     -- PROGRAM [ARGUMENTS]\n"
+           "\n"
+           "Runs a program on a fake machine (default " DEFAULT_MACHINE
+           "), whether it is linked with\n"
+           "libkfdirect or opens the devices itself.\n"
+           "\n"
+           "  --machine NAME    a machine such as mi210:4, or the path of a machine file\n"
+           "  --kernel VERSION  a kernel (default 6.12), or the path of a kernel file\n"
+           "  --strict          what the kernel leaves undefined fails, with a report on stderr\n"
+           "  --log FILE        write what is asked of the devices, for reading and for\n"
+           "                    kfdirect replay\n"
+           "\n"
+           "The machines; with :N behind the name, N times its GPUs:\n");
+    list(fake_list_machine);
+    printf("\nThe kernels; +svm, +p2p, +move_notify and +no-... behind the name switch "
+           "options:\n");
+    list(fake_list_kernel);
+    return TOOL_OK;
 }
 
 /* The program may change its directory before it opens its first device. */
@@ -152,7 +151,7 @@ int fake_cmd(int argc, char **argv)
     bool strict = false;
     int opt, status;
 
-    while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+    while ((opt = tool_option(argc, argv, "+", options)) != -1) {
         if (opt == 'm')
             machine = optarg;
         else if (opt == 'k')
@@ -162,12 +161,10 @@ int fake_cmd(int argc, char **argv)
         else if (opt == 'l')
             log = optarg;
         else
-            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+            return opt == 'h' ? usage() : TOOL_USAGE;
     }
-    if (optind >= argc) {
-        fprintf(stderr, "kfdirect: no program given\n");
-        return usage(stderr, TOOL_USAGE);
-    }
+    if (optind >= argc)
+        return tool_misused(argv[0], "no program given");
     if (describe(machine, kernel, strict, &world) != 0) {
         fprintf(stderr, "kfdirect: %s\n", strerror(ENOMEM));
         return TOOL_FAILED;

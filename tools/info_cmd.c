@@ -279,19 +279,17 @@ static void json_info(struct json *json, struct kfd *kfd, struct vmm *vmm)
     json_end(json);
 }
 
-static int usage(FILE *out, int code)
+static int usage(void)
 {
-    fprintf(
-        out,
-        "usage: kfdirect info [--json] [--machine NAME] [--kernel VERSION]\n"
-        "\n"
-        "Lists GPUs, memory, links, what the kernel can do, and what virtual memory management\n"
-        "can do here and what that needs. Exits with 1 when the driver can't be used.\n"
-        "\n"
-        "  --json            for programs; every name is in the output whatever its value\n"
-        "  --machine NAME    of a fake machine such as mi210:4, or the path of a machine file\n"
-        "  --kernel VERSION  of the fake machine: 6.1, 6.8, 6.12, current, or a kernel file\n");
-    return code;
+    printf("usage: kfdirect info [--json] [--machine NAME] [--kernel VERSION]\n"
+           "\n"
+           "Lists GPUs, memory, links, what the kernel can do, and what virtual memory management\n"
+           "can do here and what that needs. Exits with 1 when the driver can't be used.\n"
+           "\n"
+           "  --json            for programs; every name is in the output whatever its value\n"
+           "  --machine NAME    of a fake machine such as mi210:4, or the path of a machine file\n"
+           "  --kernel VERSION  of the fake machine: 6.1, 6.8, 6.12, current, or a kernel file\n");
+    return TOOL_OK;
 }
 
 int info_cmd(int argc, char **argv)
@@ -310,7 +308,7 @@ int info_cmd(int argc, char **argv)
     struct json json;
     int opt, status;
 
-    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((opt = tool_option(argc, argv, "", options)) != -1) {
         if (opt == 'j')
             as_json = true;
         else if (opt == 'm')
@@ -318,10 +316,10 @@ int info_cmd(int argc, char **argv)
         else if (opt == 'k')
             kernel = optarg;
         else
-            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+            return opt == 'h' ? usage() : TOOL_USAGE;
     }
     if (optind < argc)
-        return usage(stderr, TOOL_USAGE);
+        return tool_misused(argv[0], "argument '%s' where none is expected", argv[optind]);
     status = tool_machine_open(name, kernel, &machine);
     if (status)
         return status;

@@ -4,6 +4,8 @@
 
 #include "tool.h"
 
+#define EXPECTED "expected one of info demo fake replay trace"
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
@@ -22,28 +24,24 @@ static const struct {
      "write down what a program asks of the driver, in words"},
 };
 
-static void usage(FILE *out)
+static int usage(void)
 {
-    fprintf(out, "usage: kfdirect COMMAND ...\n\n");
+    printf("usage: kfdirect COMMAND ...\n\n");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        fprintf(out, "  %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].text);
-    fprintf(out,
-            "\nNAME is a fake machine such as mi300x:8; without it, and without KFDIRECT_FAKE in\n"
-            "the environment, the real /dev/kfd is used. See kfdirect(1).\n");
+        printf("  %s %s\n      %s\n", commands[i].name, commands[i].usage, commands[i].text);
+    printf("\nNAME is a fake machine such as mi300x:8; without it, and without KFDIRECT_FAKE in\n"
+           "the environment, the real /dev/kfd is used. See kfdirect(1).\n");
+    return TOOL_OK;
 }
 
 int main(int argc, char **argv)
 {
     static char name[32];
 
-    if (argc < 2) {
-        usage(stderr);
-        return TOOL_USAGE;
-    }
-    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        usage(stdout);
-        return TOOL_OK;
-    }
+    if (argc < 2)
+        return tool_misused("kfdirect", "no command given: " EXPECTED);
+    if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return usage();
     if (!strcmp(argv[1], "--version")) {
         printf("kfdirect %s\n", KFDIRECT_VERSION_STRING);
         return TOOL_OK;
@@ -55,7 +53,5 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "kfdirect: no command \"%s\"\n\n", argv[1]);
-    usage(stderr);
-    return TOOL_USAGE;
+    return tool_misused("kfdirect", "no command '%s': " EXPECTED, argv[1]);
 }

@@ -8,10 +8,9 @@
 
 #include "tool.h"
 
-static int usage(FILE *out, int code)
+static int usage(void)
 {
-    fprintf(
-        out,
+    printf(
         "usage: kfdirect replay [--machine NAME] [--kernel VERSION] [--process ID] LOG\n"
         "\n"
         "Does the requests of one process again that kfdirect fake --log wrote down, on a new\n"
@@ -20,7 +19,7 @@ static int usage(FILE *out, int code)
         "\n"
         "  --machine NAME, --kernel VERSION  another machine or kernel than the log names\n"
         "  --process ID                      of which process; default: of the first in the log\n");
-    return code;
+    return TOOL_OK;
 }
 
 /* Machine and kernel of the first line, "magic\tmachine\tkernel"; they point into it. */
@@ -82,28 +81,28 @@ int replay_cmd(int argc, char **argv)
                                             {"process", required_argument, NULL, 'p'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
-    const char *machine = NULL, *kernel = NULL;
+    const char *machine = NULL, *kernel = NULL, *process = NULL;
     char *end = NULL;
     long pid = 0;
     int opt, status;
     FILE *in;
 
-    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((opt = tool_option(argc, argv, "", options)) != -1) {
         if (opt == 'm')
             machine = optarg;
         else if (opt == 'k')
             kernel = optarg;
         else if (opt == 'p')
-            pid = strtol(optarg, &end, 10);
+            pid = strtol(process = optarg, &end, 10);
         else
-            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+            return opt == 'h' ? usage() : TOOL_USAGE;
     }
-    if (end != NULL && (*end != '\0' || pid <= 0 || pid > INT32_MAX)) {
-        fprintf(stderr, "kfdirect: --process: expected the number of a process\n");
-        return TOOL_USAGE;
-    }
-    if (optind + 1 != argc)
-        return usage(stderr, TOOL_USAGE);
+    if (process != NULL && (*end != '\0' || pid <= 0 || pid > INT32_MAX))
+        return tool_misused(argv[0], "--process '%s': expected the number of a process", process);
+    if (optind == argc)
+        return tool_misused(argv[0], "no log given: expected the file of kfdirect fake --log");
+    if (optind + 1 < argc)
+        return tool_misused(argv[0], "argument '%s' behind the log", argv[optind + 1]);
     in = fopen(argv[optind], "re");
     if (in == NULL) {
         fprintf(stderr, "kfdirect: %s: %s\n", argv[optind], strerror(errno));

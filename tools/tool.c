@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <dlfcn.h>
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,38 @@ int tool_machine_open(const char *machine, const char *kernel, struct tool_machi
     out->sys = fake_sys(out->fake);
     out->name = machine;
     return TOOL_OK;
+}
+
+static int hint(const char *command)
+{
+    fprintf(stderr, "for the usage: %s --help\n", command);
+    return TOOL_USAGE;
+}
+
+int tool_option(int argc, char **argv, const char *order, const struct option *options)
+{
+    int at = -1, opt = getopt_long(argc, argv, order, options, &at);
+
+    if (opt == '?') {
+        hint(argv[0]);
+    } else if (opt != -1 && at >= 0 && options[at].has_arg == required_argument &&
+               strcmp(optarg, "--") == 0) {
+        tool_misused(argv[0], "option '--%s' requires an argument", options[at].name);
+        opt = '?';
+    }
+    return opt;
+}
+
+int tool_misused(const char *command, const char *fmt, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%s: ", command);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return hint(command);
 }
 
 void tool_machine_close(struct tool_machine *machine)

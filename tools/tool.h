@@ -39,6 +39,15 @@ struct tool_machine {
 int tool_machine_open(const char *machine, const char *kernel, struct tool_machine *out);
 void tool_machine_close(struct tool_machine *machine);
 
+struct option;
+
+/* The next option as getopt_long gives it, which knows "--help" as 'h'; '?' when there is something
+ * wrong with it, which has been said. A value is never "--". */
+int tool_option(int argc, char **argv, const char *order, const struct option *options);
+/* Says on stderr what is wrong with the arguments of a command, and how to get its usage.
+ * TOOL_USAGE. */
+int tool_misused(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* "2 MiB", "1.5 GiB", "4 KiB", "17 B"; into buf, which is returned. */
 const char *tool_size(uint64_t bytes, char buf[24]);
 

@@ -12,10 +12,9 @@
 
 #define TRACE_NAME "libkfdirect-trace.so"
 
-static int usage(FILE *out, int code)
+static int usage(void)
 {
-    fprintf(
-        out,
+    printf(
         "usage: kfdirect trace [--output FILE] -- PROGRAM [ARGUMENTS]\n"
         "\n"
         "Writes a line for each request that a program and those it starts make of KFD and the\n"
@@ -23,7 +22,7 @@ static int usage(FILE *out, int code)
         "or, as kfdirect fake -- kfdirect trace -- PROGRAM, on a fake one.\n"
         "\n"
         "  --output FILE  to this file, begun anew, instead of standard error\n");
-    return code;
+    return TOOL_OK;
 }
 
 /* The file is there from the start, and found from any folder. */
@@ -49,16 +48,14 @@ int trace_cmd(int argc, char **argv)
     char library[PATH_MAX];
     int opt;
 
-    while ((opt = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+    while ((opt = tool_option(argc, argv, "+", options)) != -1) {
         if (opt == 'o')
             output = optarg;
         else
-            return usage(opt == 'h' ? stdout : stderr, opt == 'h' ? TOOL_OK : TOOL_USAGE);
+            return opt == 'h' ? usage() : TOOL_USAGE;
     }
-    if (optind >= argc) {
-        fprintf(stderr, "kfdirect: no program given\n");
-        return usage(stderr, TOOL_USAGE);
-    }
+    if (optind >= argc)
+        return tool_misused(argv[0], "no program given");
     if (!program_library(TRACE_NAME, "../lib/trace", library)) {
         fprintf(stderr, "kfdirect: " TRACE_NAME " is not here: a sanitized build has none\n");
         return TOOL_FAILED;

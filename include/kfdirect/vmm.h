@@ -255,7 +255,9 @@ KFDIRECT_API void vmm_get_stats(struct vmm *vmm, struct vmm_stats *out);
 /* Checks every invariant of its structures: 0, or -EUCLEAN with the text saying which. For tests
  * with no other call under way. */
 KFDIRECT_API int vmm_validate(struct vmm *vmm);
-/* Prints reservations, mappings, rights and allocations to a stream of the caller. */
+/* Prints reservations, mappings, rights and allocations to a stream of the caller. Rights are a
+ * letter for each device in order, and one for the CPU: - none, r read, w read and write. So are
+ * imports: + where the device has the memory. */
 KFDIRECT_API void vmm_print(struct vmm *vmm, FILE *out);
 
 #ifdef __cplusplus

@@ -102,14 +102,15 @@ static int check_strict(const struct fake_call *call, const struct kfd_uapi_gem_
     m = fake_vm_kfd_mapping(vm, a->va_address, size);
     if (m != NULL)
         return fake_strict(call->fake, call->process, 0, &m->made,
-                           "GEM_VA operation %u at 0x%llx on GPU %u takes a mapping of KFD's away",
-                           a->operation, (unsigned long long)a->va_address, vm->gpu);
+                           "GEM_VA%s at 0x%llx on GPU %u takes a mapping of KFD's away",
+                           fake_va_op_name(a->operation), (unsigned long long)a->va_address,
+                           vm->gpu);
     m = ranged ? fake_vm_cut_mapping(vm, a->va_address, size) : NULL;
     if (m != NULL)
         return fake_strict(call->fake, call->process, 0, &m->made,
-                           "GEM_VA operation %u over 0x%llx bytes at 0x%llx on GPU %u cuts a "
+                           "GEM_VA%s over 0x%llx bytes at 0x%llx on GPU %u cuts a "
                            "mapping, whose rest a huge page may lose",
-                           a->operation, (unsigned long long)size,
+                           fake_va_op_name(a->operation), (unsigned long long)size,
                            (unsigned long long)a->va_address, vm->gpu);
     return 0;
 }

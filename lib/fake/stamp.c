@@ -14,7 +14,7 @@ static const char *const deeds[] = {
     [FAKE_DEED_EXIT] = "the end",
 };
 
-static const char *operation(const struct fake_stamp *stamp)
+const char *fake_va_op_name(uint32_t op)
 {
     static const char *const names[] = {
         [AMDGPU_VA_OP_MAP] = " MAP",
@@ -23,10 +23,13 @@ static const char *operation(const struct fake_stamp *stamp)
         [AMDGPU_VA_OP_REPLACE] = " REPLACE",
     };
 
-    return stamp->code == (KFD_UAPI_TYPE_DRM << 8 | DRM_NR_GEM_VA) && stamp->op != 0 &&
-                   stamp->op <= AMDGPU_VA_OP_REPLACE
-               ? names[stamp->op]
-               : "";
+    return op != 0 && op <= AMDGPU_VA_OP_REPLACE ? names[op] : "";
+}
+
+static const char *operation(const struct fake_stamp *stamp)
+{
+    return stamp->code == (KFD_UAPI_TYPE_DRM << 8 | DRM_NR_GEM_VA) ? fake_va_op_name(stamp->op)
+                                                                   : "";
 }
 
 void fake_stamp_print(const struct fake_stamp *stamp, const struct fake_stamp *now, char *text)

@@ -27,6 +27,8 @@ struct fake_stamp {
 #define FAKE_STAMP_TEXT 128u
 /* "by request 57 of process 123 (GEM_VA UNMAP), 12 requests ago", the last where both are of one
  * process. */
+/* GEM_VA's operation as a word with a blank before it, or "". */
+const char *fake_va_op_name(uint32_t op);
 void fake_stamp_print(const struct fake_stamp *stamp, const struct fake_stamp *now, char *text);
 
 /* What was taken out of an address space: the last FAKE_HISTORY ranges. */

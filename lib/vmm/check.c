@@ -165,13 +165,15 @@ static void print_resv(FILE *out, const struct vmm_resv *resv)
     const struct vmm *vmm = resv->vmm;
     const struct vmm_mapping *map;
 
-    fprintf(out, "%s " VMM_RANGE ", %" PRIu64 " mappings\n",
+    fprintf(out, "%s " VMM_RANGE ", %" PRIu64 " mapping%s\n",
             resv->one_step ? "one-step" : "reservation",
-            VMM_RANGE_ARGS(vmm_resv_base(resv), resv->space.size), resv->maps.count);
+            VMM_RANGE_ARGS(vmm_resv_base(resv), resv->space.size), resv->maps.count,
+            resv->maps.count == 1 ? "" : "s");
     for (map = vmm_maptab_first(&resv->maps); map; map = vmm_maptab_next(&resv->maps, map)) {
         fprintf(out, "  " VMM_RANGE " -> 0x%" PRIx64 "+0x%" PRIx64 " %s %u ",
                 VMM_RANGE_ARGS(map->va, map->size), map->alloc->handle, map->offset,
-                map->alloc->props.location == VMM_LOCATION_HOST ? "host by device" : "device",
+                map->alloc->props.location == VMM_LOCATION_HOST ? "host memory of device"
+                                                                : "device",
                 map->alloc->props.device);
         print_rights(out, vmm, map);
         fputc('\n', out);
@@ -185,7 +187,7 @@ static int print_alloc(void *arg, uint64_t handle, void *object)
 
     fprintf(out, "allocation 0x%" PRIx64 ": 0x%" PRIx64 " bytes, %s %u%s%s, users %u, mappings %u",
             handle, alloc->size,
-            alloc->props.location == VMM_LOCATION_HOST ? "host by device" : "device",
+            alloc->props.location == VMM_LOCATION_HOST ? "host memory of device" : "device",
             alloc->props.device, alloc->props.uncached ? ", uncached" : "",
             alloc->props.imported ? ", imported" : "", atomic_load(&alloc->users),
             atomic_load(&alloc->maps));

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-KFDIRECT = sys.argv[1]
+KFDIRECT = os.path.abspath(sys.argv[1])
+COMMANDS = ("info", "demo", "fake", "replay", "trace")
 cases = []
 
 
@@ -62,11 +63,29 @@ def version_is_printed():
 
 
 @case
-def no_command_and_unknown_command_are_usage_errors():
-    for args in ((), ("frobnicate",), ("info", "--frobnicate"), ("info", "more"), ("demo", "more")):
-        result = run(*args)
-        expect_exit(result, 2)
-        expect("usage:" in result.stderr and not result.stdout, f"{args}: {result.stdout}")
+def wrong_arguments_are_named_in_a_line_before_the_way_to_the_usage():
+    with tempfile.TemporaryDirectory() as folder:
+        for args, word in (((), "no command"), (("frobnicate",), "'frobnicate'"),
+                           (("--frobnicate",), "'--frobnicate'"),
+                           (("info", "--frobnicate"), "--frobnicate"), (("info", "more"), "'more'"),
+                           (("info", "--machine"), "--machine"), (("demo", "more"), "'more'"),
+                           (("demo", "--kernel"), "--kernel"), (("fake",), "no program"),
+                           (("fake", "--"), "no program"), (("fake", "--log"), "--log"),
+                           (("fake", "--log", "--", "true"), "--log"),
+                           (("fake", "--strict=yes", "true"), "--strict"),
+                           (("trace",), "no program"), (("trace", "--output"), "--output"),
+                           (("trace", "--output", "--", "true"), "--output"),
+                           (("replay",), "no log"), (("replay", "a", "b"), "'b'"),
+                           (("replay", "--process", "x", "a"), "'x'")):
+            result = subprocess.run([KFDIRECT, *args], capture_output=True, text=True, cwd=folder,
+                                    timeout=60)
+            expect_exit(result, 2)
+            lines = result.stderr.splitlines()
+            command = ["kfdirect", *args[:1]] if args and args[0] in COMMANDS else ["kfdirect"]
+            expect(len(lines) == 2 and not result.stdout, f"{args}: {result.stderr}")
+            expect(lines[0].startswith("kfdirect") and word in lines[0], f"{args}: {lines}")
+            expect(lines[1] == f"for the usage: {' '.join(command)} --help", f"{args}: {lines}")
+        expect(not os.listdir(folder), "nothing is written")
 
 
 @case

@@ -54,7 +54,8 @@ static void print_shows_ranges_rights_and_allocations(struct fixture *f)
     fixture_map(f, va + 2 * MIB, 2 * MIB, 0, handle);
     assert_int_equal(vmm_set_access(f->vmm, va + 2 * MIB, 2 * MIB, list, 2), 0);
     text = fixture_state(f);
-    snprintf(line, sizeof(line), "reservation 0x%llx+0x400000, 1 mappings", (unsigned long long)va);
+    snprintf(line, sizeof(line), "reservation 0x%llx+0x400000, 1 mapping\n",
+             (unsigned long long)va);
     assert_non_null(strstr(text, line));
     snprintf(line, sizeof(line), "0x%llx+0x200000 -> 0x%llx+0x0 device 0 wr cpu -",
              (unsigned long long)(va + 2 * MIB), (unsigned long long)handle);
