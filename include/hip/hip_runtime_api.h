@@ -186,7 +186,8 @@ extern "C" {
 
 /*
  * Start and errors. The library starts on the first call that needs a device, whatever thread
- * makes it. Only failures set a thread's last error; hipGetLastError reads and clears it.
+ * makes it. Only failures set a thread's last error; hipGetLastError reads and clears it. Every
+ * call may come from any thread, but not from a signal handler; none is a point of cancellation.
  *
  * Every call that needs a device, those of all sections below included, is also
  *   hipErrorNoDevice        no driver, no right to use it, or no usable GPU; the text says which
@@ -332,9 +333,10 @@ hipError_t hipMemExportToShareableHandle(void *shareableHandle,
  * osHandle is the descriptor itself cast to a pointer, or the address of an int that holds it; it
  * stays the caller's. (Descriptor 0 cast is NULL: give its address.)
  *   hipErrorInvalidValue     no open descriptor, no memory of the GPU driver or of a GPU that is
- * not open here, an address that cannot be read, a type that is none hipErrorNotSupported     type
- * is Win32, Win32Kmt or Fabric hipErrorOperatingSystem  an address, on a system that does not let
- * it be read safely hipErrorOutOfMemory      no memory for the import
+ *                            not open here; an address that cannot be read; a type that is none
+ *   hipErrorNotSupported     type is Win32, Win32Kmt or Fabric
+ *   hipErrorOperatingSystem  an address, on a system that does not let it be read safely
+ *   hipErrorOutOfMemory      no memory for the import
  */
 hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *osHandle,
                                            hipMemAllocationHandleType type);
@@ -359,7 +361,7 @@ hipError_t hipMemMapArrayAsync(hipArrayMapInfo *mapInfoList, unsigned int count,
  *   hipErrorInvalidHandle       a stream that does not live
  *   hipErrorNotSupported        hipMallocSignalMemory, hipDeviceMallocContiguous
  * Size 0 succeeds with NULL. The device and the host calls free each other's memory; VMM addresses
- * are refused. Either output of hipMemGetInfo may be NULL.
+ * are refused. Either output of hipMemGetInfo may be NULL; available is never more than total.
  */
 hipError_t hipMemGetInfo(size_t *available, size_t *total);
 hipError_t hipMalloc(void **ptr, size_t size);
@@ -381,8 +383,8 @@ hipError_t hipHostGetFlags(unsigned int *flags, void *host);
  *   hipErrorInvalidValue                 size 0, no memory that may be written, HIP's memory, flags
  *   hipErrorHostMemoryAlreadyRegistered  a page of it is
  *   hipErrorHostMemoryNotRegistered      hipHostUnregister of anything else
- *   hipErrorNotSupported                 IoMemory, ReadOnly, or an address that a device cannot
- * reach hipErrorOutOfMemory                  the driver's limit of pinned memory
+ *   hipErrorNotSupported                 IoMemory, ReadOnly; an address that a device cannot reach
+ *   hipErrorOutOfMemory                  the driver's limit of pinned memory
  */
 hipError_t hipHostRegister(void *ptr, size_t size, unsigned int flags);
 hipError_t hipHostUnregister(void *ptr);
@@ -403,9 +405,10 @@ hipError_t hipMemPtrGetInfo(void *ptr, size_t *size);
 /*
  * Copies and fills by the CPU.
  *   hipErrorNotSupported             memory that the CPU cannot see
- *   hipErrorInvalidValue             not all mapped, no right to it, a dst that is not a multiple
- * of the value's size, or memory that is not what kind says hipErrorInvalidMemcpyDirection   a kind
- * that is none hipErrorInvalidHandle            a stream that does not live
+ *   hipErrorInvalidValue             not all mapped, no right to it, memory that is not what kind
+ *                                    says, a dst that is not a multiple of the value's size
+ *   hipErrorInvalidMemcpyDirection   a kind that is none
+ *   hipErrorInvalidHandle            a stream that does not live
  *   hipErrorStreamCaptureUnsupported a stream that captures
  */
 hipError_t hipMemcpy(void *dst, const void *src, size_t size, hipMemcpyKind kind);

@@ -7,7 +7,8 @@
  * Every function returns 0 or a negative errno unless it says otherwise; kfd_error_text() then
  * holds one sentence for the calling thread. Sizes, offsets and addresses are bytes; the GPU page
  * is 4096 bytes. No function prints, aborts or exits. All functions may be called from any thread,
- * on any object that is not being closed at the same time.
+ * on any object that is not being closed at the same time, but not from a signal handler. None is a
+ * point of cancellation (pthreads(7)).
  *
  * On -EINTR and -EAGAIN the layer repeats the request with the same argument block, which keeps
  * n_success of a MAP or UNMAP as the kernel left it; after a million tries it gives up with
@@ -16,9 +17,10 @@
  *
  * After fork the child's struct kfd is dead: the kernel ties it to the parent's memory. Every
  * function that needs the kernel answers -EBADF without a call; look-ups go on working; kfd_close
- * gives back the child's descriptors. The child opens a struct kfd of its own. Forks by fork(3) are
- * noticed; after a raw clone(2) KFD requests still end as the kernel's EBADF, but render-node
- * requests would work on the parent's address space.
+ * gives back the child's descriptors, but not what the child has opened under their numbers since.
+ * The child opens a struct kfd of its own. Forks by fork(3) are noticed; after a raw clone(2) KFD
+ * requests still end as the kernel's EBADF, but render-node requests would work on the parent's
+ * address space.
  *
  * Errors of the kernel are handed on with their errno; the ones listed are those it is known to
  * give (Linux 6.1 and 6.12) and when.
@@ -46,7 +48,8 @@ extern "C" {
  * The seam: everything the library asks of the operating system. Each operation returns a
  * non-negative result or -errno and never touches errno for its caller. An implementation embeds
  * struct kfd_sys as its first member; decorators (trace, count, inject) hold the next one.
- * Operations may be called from any thread at once.
+ * Operations may be called from any thread at once. None is a point of cancellation, because locks
+ * are held over them.
  */
 struct kfd_sys;
 
@@ -269,7 +272,7 @@ KFDIRECT_API int kfd_open(struct kfd_sys *sys, struct kfd **out);
  * nodes stay open, one descriptor per GPU, for the next kfd_open: the kernel would refuse any other
  * file of that GPU until the process ends. What GEM handles are left in them goes with the last
  * struct kfd that used them. NULL is allowed. In a forked child only the child's descriptors are
- * closed and the kernel is asked nothing.
+ * closed, as far as they still lead to the device nodes, and the driver is asked nothing.
  */
 KFDIRECT_API void kfd_close(struct kfd *kfd);
 

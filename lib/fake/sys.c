@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +35,23 @@ static struct fake *fake_of(struct kfd_sys *base)
     return ((struct sys *)(void *)base)->fake;
 }
 
-/* A caller's errno is none of ours. */
-static int keep(int saved, int result)
+/* A caller's errno is none of ours, and no system call is a point of cancellation. */
+struct kept {
+    int error, cancel;
+};
+
+static struct kept hold(void)
 {
-    errno = saved;
+    struct kept kept = {.error = errno};
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept.cancel);
+    return kept;
+}
+
+static int keep(struct kept kept, int result)
+{
+    errno = kept.error;
+    pthread_setcancelstate(kept.cancel, NULL);
     return result;
 }
 
@@ -126,7 +140,8 @@ static int open_real(const char *path, int flags)
 static int sys_open(struct kfd_sys *base, const char *path, int flags)
 {
     struct fake *fake = fake_of(base);
-    int saved = errno, fd;
+    struct kept kept = hold();
+    int fd;
 
     if (strcmp(path, "/dev/kfd") == 0) {
         fd = check_presence(fake->profile->kfd_node);
@@ -139,7 +154,7 @@ static int sys_open(struct kfd_sys *base, const char *path, int flags)
     } else {
         fd = open_real(path, flags);
     }
-    return keep(saved, fd);
+    return keep(kept, fd);
 }
 
 static int sys_close(struct kfd_sys *base, int fd)
@@ -148,12 +163,13 @@ static int sys_close(struct kfd_sys *base, int fd)
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
     struct fake_process *p, *owner;
-    int saved = errno, probe = -1, err, ret;
+    struct kept kept = hold();
+    int probe = -1, err, ret;
 
     p = fake_process_get(fake, &err);
     if (p == NULL) {
         ret = close(fd) == 0 ? 0 : -errno;
-        return keep(saved, ret);
+        return keep(kept, ret);
     }
     fake_log_close(fake, p, fd);
     if (fake_fd_lock(fake, p, fd, &owner, &file, &kind) == FAKE_FD_FILE)
@@ -162,50 +178,54 @@ static int sys_close(struct kfd_sys *base, int fd)
     if (file != NULL)
         fake_file_closed(fake, owner, file, probe);
     fake_process_unlock(owner);
-    return keep(saved, ret);
+    return keep(kept, ret);
 }
 
 static int sys_dup(struct kfd_sys *base, int fd, int min)
 {
-    int saved = errno, copy = fcntl(fd, F_DUPFD_CLOEXEC, min);
+    struct kept kept = hold();
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, min);
 
-    return keep(saved, copy >= 0 ? copy : -errno);
+    return keep(kept, copy >= 0 ? copy : -errno);
 }
 
 static int sys_request(struct kfd_sys *base, int fd, unsigned long request, void *arg)
 {
-    int saved = errno;
+    struct kept kept = hold();
 
-    return keep(saved, fake_ioctl(fake_of(base), fd, request, arg));
+    return keep(kept, fake_ioctl(fake_of(base), fd, request, arg));
 }
 
 static int sys_map(struct kfd_sys *base, void *addr, size_t size, int prot, int flags, int fd,
                    uint64_t offset, void **out)
 {
-    int saved = errno;
+    struct kept kept = hold();
 
-    return keep(saved, fake_mmap(fake_of(base), addr, size, prot, flags, fd, offset, out));
+    return keep(kept, fake_mmap(fake_of(base), addr, size, prot, flags, fd, offset, out));
 }
 
 static int sys_unmap(struct kfd_sys *base, void *addr, size_t size)
 {
-    int saved = errno, ret = munmap(addr, size);
+    struct kept kept = hold();
+    int ret = munmap(addr, size);
 
-    return keep(saved, ret == 0 ? 0 : -errno);
+    return keep(kept, ret == 0 ? 0 : -errno);
 }
 
 static int sys_protect(struct kfd_sys *base, void *addr, size_t size, int prot)
 {
-    int saved = errno, ret = mprotect(addr, size, prot);
+    struct kept kept = hold();
+    int ret = mprotect(addr, size, prot);
 
-    return keep(saved, ret == 0 ? 0 : -errno);
+    return keep(kept, ret == 0 ? 0 : -errno);
 }
 
 static int sys_advise(struct kfd_sys *base, void *addr, size_t size, int advice)
 {
-    int saved = errno, ret = madvise(addr, size, advice);
+    struct kept kept = hold();
+    int ret = madvise(addr, size, advice);
 
-    return keep(saved, ret == 0 ? 0 : -errno);
+    return keep(kept, ret == 0 ? 0 : -errno);
 }
 
 static int read_real(const char *path, char *buf, size_t size)
@@ -236,22 +256,23 @@ static int read_real(const char *path, char *buf, size_t size)
 static int sys_read(struct kfd_sys *base, const char *path, char *buf, size_t size)
 {
     struct fake *fake = fake_of(base);
-    int saved = errno;
+    struct kept kept = hold();
 
     if (fake_sysfs_owns(fake->profile, path))
-        return keep(saved, read_sysfs(fake, path, buf, size));
-    return keep(saved, read_real(path, buf, size));
+        return keep(kept, read_sysfs(fake, path, buf, size));
+    return keep(kept, read_real(path, buf, size));
 }
 
 static int sys_list(struct kfd_sys *base, const char *path,
                     int (*each)(void *arg, const char *name), void *arg)
 {
     struct fake *fake = fake_of(base);
+    struct kept kept = hold();
 
     if (fake_proctree_owns(path))
-        return keep(errno, fake_proctree_list(fake, path, each, arg));
+        return keep(kept, fake_proctree_list(fake, path, each, arg));
     /* Folders that the host fills too show the fake's part only. */
-    return keep(errno, fake_sysfs_list(fake->profile, path, each, arg));
+    return keep(kept, fake_sysfs_list(fake->profile, path, each, arg));
 }
 
 /* Nodes as udev leaves them; one that may not be opened belongs to a group of its own. */
@@ -264,6 +285,38 @@ static int stat_node(uint32_t presence, uint32_t major, uint32_t minor, struct k
                                  .device_major = major,
                                  .device_minor = minor};
     return 0;
+}
+
+static int stat_dri(const struct fake *fake, uint32_t gpu, enum fake_file_kind kind,
+                    struct kfd_sys_stat *out)
+{
+    const struct fake_gpu *profile = &fake->profile->gpus[gpu];
+
+    return stat_node(profile->render_node, FAKE_DRM_MAJOR,
+                     profile->render_minor - (kind == FAKE_FILE_PRIMARY ? PRIMARY_MINORS : 0), out);
+}
+
+/* An open node, of this process or inherited by it. -EBADF: the descriptor is of none. */
+static int stat_open_node(struct fake *fake, int fd, struct kfd_sys_stat *out)
+{
+    int ret = -EBADF, err;
+    struct fake_process *p = fake_process_get(fake, &err);
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || st.st_dev != fake->machine.dev)
+        return ret;
+    for (; p != NULL && ret == -EBADF; p = p->inherited) {
+        const struct fake_file *file;
+
+        fake_process_lock(p);
+        file = fake_map_get(&p->files_by_ino, st.st_ino);
+        if (file != NULL && file->kind == FAKE_FILE_KFD)
+            ret = stat_node(FAKE_PRESENT, FAKE_KFD_MAJOR, 0, out);
+        else if (file != NULL)
+            ret = stat_dri(fake, file->gpu, file->kind, out);
+        fake_process_unlock(p);
+    }
+    return ret;
 }
 
 static int stat_real(const char *path, struct kfd_sys_stat *out)
@@ -283,24 +336,24 @@ static int stat_real(const char *path, struct kfd_sys_stat *out)
 static int stat_path(struct fake *fake, const char *path, struct kfd_sys_stat *out)
 {
     enum fake_file_kind kind;
-    int gpu;
+    int gpu, fd, end = 0;
 
     if (strcmp(path, "/dev/kfd") == 0)
         return stat_node(fake->profile->kfd_node, FAKE_KFD_MAJOR, 0, out);
+    if (sscanf(path, "/proc/self/fd/%d%n", &fd, &end) == 1 && path[end] == '\0' &&
+        stat_open_node(fake, fd, out) == 0)
+        return 0;
     if (strncmp(path, "/dev/dri/", 9) != 0)
         return stat_real(path, out);
     gpu = dri_gpu(fake, path, &kind);
-    if (gpu < 0)
-        return gpu;
-    return stat_node(fake->profile->gpus[gpu].render_node, FAKE_DRM_MAJOR,
-                     fake->profile->gpus[gpu].render_minor -
-                         (kind == FAKE_FILE_PRIMARY ? PRIMARY_MINORS : 0),
-                     out);
+    return gpu < 0 ? gpu : stat_dri(fake, (uint32_t)gpu, kind, out);
 }
 
 static int sys_stat_path(struct kfd_sys *base, const char *path, struct kfd_sys_stat *out)
 {
-    return keep(errno, stat_path(fake_of(base), path, out));
+    struct kept kept = hold();
+
+    return keep(kept, stat_path(fake_of(base), path, out));
 }
 
 static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t size)
@@ -309,11 +362,12 @@ static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t 
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
     struct fake_process *p, *owner;
+    struct kept kept = hold();
     int err;
 
     p = fake_process_get(fake, &err);
     if (p == NULL)
-        return err;
+        return keep(kept, err);
     if (fake_fd_lock(fake, p, drm_fd, &owner, &file, &kind) != FAKE_FD_FILE || file->vm == NULL)
         err = -EBADF;
     else if (fake->profile->gpus[file->gpu].product[0] == '\0')
@@ -321,7 +375,7 @@ static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t 
     else
         err = snprintf(buf, size, "%s", fake->profile->gpus[file->gpu].product) < 0 ? -EIO : 0;
     fake_process_unlock(owner);
-    return err;
+    return keep(kept, err);
 }
 
 static struct kfd_sys_state **sys_state(struct kfd_sys *base)

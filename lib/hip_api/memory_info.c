@@ -27,8 +27,9 @@ hipError_t hipMemGetInfo(size_t *available, size_t *total)
 
     if (code == hipSuccess && available) {
         code = hip_from_errno(kfd_mem_available(kfd_device_at(state->kfd, device), &bytes));
+        /* An APU has more than at the start when other programs have ended. */
         if (code == hipSuccess)
-            *available = bytes;
+            *available = bytes < state->memory[device] ? bytes : state->memory[device];
     }
     if (code == hipSuccess && total)
         *total = state->memory[device];

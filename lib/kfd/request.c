@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include "kfd/error.h"
 #include "kfd/object.h"
@@ -68,4 +69,23 @@ int kfd_fd_lift(struct kfd_sys *sys, int fd)
     high = sys->ops->dup_fd(sys, fd, 3);
     sys->ops->close_fd(sys, fd);
     return high;
+}
+
+static bool leads_to(struct kfd_sys *sys, int fd, const char *path)
+{
+    struct kfd_sys_stat open, node;
+    char link[32];
+
+    if (!sys->ops->stat_path)
+        return true;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    return sys->ops->stat_path(sys, link, &open) == 0 &&
+           sys->ops->stat_path(sys, path, &node) == 0 && open.device_major == node.device_major &&
+           open.device_minor == node.device_minor;
+}
+
+void kfd_fd_close_inherited(struct kfd_sys *sys, int fd, const char *path)
+{
+    if (leads_to(sys, fd, path))
+        sys->ops->close_fd(sys, fd);
 }

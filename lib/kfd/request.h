@@ -21,4 +21,8 @@ int kfd_request(struct kfd *kfd, int fd, unsigned long request, void *arg);
  * descriptor or -errno; on failure fd is closed. */
 int kfd_fd_lift(struct kfd_sys *sys, int fd);
 
+/* In a forked child: closes the inherited descriptor of the device node at path, if it still is
+ * that. The program may have closed it, and opened a file of its own under the number. */
+void kfd_fd_close_inherited(struct kfd_sys *sys, int fd, const char *path);
+
 #endif

@@ -2,6 +2,7 @@
 /* Which system a kfd_open(NULL, ...) gets. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,10 @@ static bool is_preloaded(void)
 int kfd_sys_default(struct kfd_sys **out)
 {
     const char *spec = is_preloaded() ? NULL : secure_getenv("KFDIRECT_FAKE");
-    int ret = 0;
+    int ret = 0, cancel;
 
+    /* Making a fake opens files and writes a line. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     kfd_process_lock();
     if (chosen) {
         *out = chosen;
@@ -96,6 +99,7 @@ int kfd_sys_default(struct kfd_sys **out)
             *out = fake;
     }
     kfd_process_unlock();
+    pthread_setcancelstate(cancel, NULL);
     return ret;
 }
 

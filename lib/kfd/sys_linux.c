@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,95 +18,96 @@
 #include <kfdirect/kfd.h>
 #include "kfd/uapi.h"
 
+/* A caller's errno is none of ours, and no thread is cancelled in here: it would leave the locks
+ * locked that are held over an operation. */
+struct kept {
+    int error, cancel;
+};
+
+static struct kept hold(void)
+{
+    struct kept kept = {.error = errno};
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept.cancel);
+    return kept;
+}
+
+/* A negative result is replaced by -errno. */
+static int let_go(struct kept kept, int result)
+{
+    if (result < 0)
+        result = -errno;
+    errno = kept.error;
+    pthread_setcancelstate(kept.cancel, NULL);
+    return result;
+}
+
 static int linux_open_path(struct kfd_sys *sys, const char *path, int flags)
 {
-    int saved = errno;
+    struct kept kept = hold();
     int fd;
 
     do {
         fd = open(path, flags);
     } while (fd < 0 && errno == EINTR);
-    if (fd < 0)
-        fd = -errno;
-    errno = saved;
-    return fd;
+    return let_go(kept, fd);
 }
 
 static int linux_close_fd(struct kfd_sys *sys, int fd)
 {
-    int saved = errno;
-    /* The descriptor is gone even when close is interrupted. */
-    int ret = close(fd) < 0 && errno != EINTR ? -errno : 0;
+    struct kept kept = hold();
 
-    errno = saved;
-    return ret;
+    /* The descriptor is gone even when close is interrupted. */
+    return let_go(kept, close(fd) < 0 && errno != EINTR ? -1 : 0);
 }
 
 static int linux_dup_fd(struct kfd_sys *sys, int fd, int min)
 {
-    int saved = errno;
-    int ret = fcntl(fd, F_DUPFD_CLOEXEC, min);
+    struct kept kept = hold();
 
-    if (ret < 0)
-        ret = -errno;
-    errno = saved;
-    return ret;
+    return let_go(kept, fcntl(fd, F_DUPFD_CLOEXEC, min));
 }
 
 /* DRM requests by libdrm's rule, which repeats them on EINTR and EAGAIN. KFD ones are not repeated
  * here: the kernel cannot restart FREE, and request.c knows which it can. */
 static int linux_request(struct kfd_sys *sys, int fd, unsigned long request, void *arg)
 {
-    int saved = errno;
-    int ret = _IOC_TYPE(request) == KFD_UAPI_TYPE_DRM ? drmIoctl(fd, request, arg)
-                                                      : ioctl(fd, request, arg);
+    struct kept kept = hold();
 
-    if (ret < 0)
-        ret = -errno;
-    errno = saved;
-    return ret;
+    return let_go(kept, _IOC_TYPE(request) == KFD_UAPI_TYPE_DRM ? drmIoctl(fd, request, arg)
+                                                                : ioctl(fd, request, arg));
 }
 
 static int linux_map_pages(struct kfd_sys *sys, void *addr, size_t size, int prot, int flags,
                            int fd, uint64_t offset, void **out)
 {
-    int saved = errno;
-    int ret = 0;
+    struct kept kept = hold();
     void *at = mmap(addr, size, prot, flags, fd, (off_t)offset);
 
-    if (at == MAP_FAILED)
-        ret = -errno;
-    else
+    if (at != MAP_FAILED)
         *out = at;
-    errno = saved;
-    return ret;
+    return let_go(kept, at == MAP_FAILED ? -1 : 0);
 }
 
 static int linux_unmap_pages(struct kfd_sys *sys, void *addr, size_t size)
 {
-    int saved = errno;
-    int ret = munmap(addr, size) < 0 ? -errno : 0;
+    struct kept kept = hold();
 
-    errno = saved;
-    return ret;
+    return let_go(kept, munmap(addr, size));
 }
 
 static int linux_protect_pages(struct kfd_sys *sys, void *addr, size_t size, int prot)
 {
-    int saved = errno;
-    int ret = mprotect(addr, size, prot) < 0 ? -errno : 0;
+    struct kept kept = hold();
 
-    errno = saved;
-    return ret;
+    return let_go(kept, mprotect(addr, size, prot));
 }
 
 static int linux_advise_pages(struct kfd_sys *sys, void *addr, size_t size, int advice)
 {
-    int saved = errno;
-    int ret = madvise(addr, size, advice) < 0 ? -errno : 0;
+    struct kept kept = hold();
 
-    errno = saved;
-    return ret;
+    return let_go(kept, madvise(addr, size, advice));
 }
 
 static int read_whole(int fd, char *buf, size_t size)
@@ -129,7 +131,7 @@ static int read_whole(int fd, char *buf, size_t size)
 
 static int linux_read_file(struct kfd_sys *sys, const char *path, char *buf, size_t size)
 {
-    int saved = errno;
+    struct kept kept = hold();
     int fd = linux_open_path(sys, path, O_RDONLY | O_CLOEXEC);
     int ret = fd;
 
@@ -137,22 +139,19 @@ static int linux_read_file(struct kfd_sys *sys, const char *path, char *buf, siz
         ret = read_whole(fd, buf, size);
         close(fd);
     }
-    errno = saved;
+    let_go(kept, 0);
     return ret;
 }
 
 static int linux_list_dir(struct kfd_sys *sys, const char *path,
                           int (*each)(void *arg, const char *name), void *arg)
 {
-    int saved = errno;
-    int ret = 0;
+    struct kept kept = hold();
     DIR *dir = opendir(path);
+    int ret = 0;
 
-    if (!dir) {
-        ret = -errno;
-        errno = saved;
-        return ret;
-    }
+    if (!dir)
+        return let_go(kept, -1);
     while (ret == 0) {
         struct dirent *entry;
 
@@ -166,17 +165,16 @@ static int linux_list_dir(struct kfd_sys *sys, const char *path,
             ret = each(arg, entry->d_name);
     }
     closedir(dir);
-    errno = saved;
+    let_go(kept, 0);
     return ret;
 }
 
 static int linux_stat_path(struct kfd_sys *sys, const char *path, struct kfd_sys_stat *out)
 {
-    int saved = errno;
+    struct kept kept = hold();
     struct stat st;
-    int ret = stat(path, &st) < 0 ? -errno : 0;
+    int ret = let_go(kept, stat(path, &st));
 
-    errno = saved;
     if (ret < 0)
         return ret;
     *out = (struct kfd_sys_stat){
@@ -204,7 +202,7 @@ static bool name_can_be_had(int drm_fd)
 
 static int linux_product_name(struct kfd_sys *sys, int drm_fd, char *buf, size_t size)
 {
-    int saved = errno;
+    struct kept kept = hold();
     uint32_t major_version, minor_version;
     amdgpu_device_handle dev;
     int ret = -ENOENT;
@@ -219,7 +217,7 @@ static int linux_product_name(struct kfd_sys *sys, int drm_fd, char *buf, size_t
         }
         amdgpu_device_deinitialize(dev);
     }
-    errno = saved;
+    let_go(kept, 0);
     return ret;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A system that writes a line for what passes through it. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,13 +46,16 @@ static void KFDIRECT_PRINTF(4, 5)
     uint64_t end = now();
     char text[LINE_SIZE];
     va_list args;
+    int cancel;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     fprintf(self->out, "%12.6f %s = %lld%s%s <%.1f us>\n", (double)(begin - self->start) / 1e9,
             text, (long long)result, result < 0 ? " " : "",
             result < 0 ? kfd_errno_name((int)result) : "", (double)(end - begin) / 1e3);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 static int trace_open_path(struct kfd_sys *sys, const char *path, int flags)

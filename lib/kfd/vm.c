@@ -14,6 +14,8 @@
 #include "kfd/uapi.h"
 #include "kfd/poison.h"
 
+#define PATH_SIZE 32
+
 /* What hangs on a system's state pointer; under the opening lock. */
 struct registry {
     struct kfd_sys_state base;
@@ -26,12 +28,22 @@ static struct registry **registry_of(struct kfd_sys *sys)
     return sys->ops->state ? (struct registry **)sys->ops->state(sys) : NULL;
 }
 
+static void node_path(uint32_t minor, char path[PATH_SIZE])
+{
+    snprintf(path, PATH_SIZE, "/dev/dri/renderD%u", minor);
+}
+
 static void vm_free(struct kfd_sys *sys, struct kfd_vm *vm)
 {
-    sys->ops->close_fd(sys, vm->fd);
-    /* A child may have inherited the lock locked. */
-    if (vm->generation == kfd_process_generation())
+    char path[PATH_SIZE];
+
+    if (vm->generation == kfd_process_generation()) {
+        sys->ops->close_fd(sys, vm->fd);
         pthread_mutex_destroy(&vm->lock);
+    } else { /* in a child, which may have inherited the lock locked */
+        node_path(vm->minor, path);
+        kfd_fd_close_inherited(sys, vm->fd, path);
+    }
     free(vm->gem_refs);
     free(vm);
 }
@@ -111,7 +123,7 @@ static int check_number(struct kfd_sys *sys, const char *path, uint32_t minor)
 
 int kfd_vm_get(struct kfd_sys *sys, uint32_t gpu_id, uint32_t minor, struct kfd_vm **out)
 {
-    char path[64];
+    char path[PATH_SIZE];
     int ret = make_registry(sys);
     struct kfd_vm *vm;
 
@@ -123,7 +135,7 @@ int kfd_vm_get(struct kfd_sys *sys, uint32_t gpu_id, uint32_t minor, struct kfd_
         *out = vm;
         return 0;
     }
-    snprintf(path, sizeof(path), "/dev/dri/renderD%u", minor);
+    node_path(minor, path);
     vm = calloc(1, sizeof(*vm));
     if (!vm)
         return kfd_fail(-ENOMEM, "no memory for %s", path);

@@ -361,6 +361,26 @@ static void test_a_reset_under_other_threads_leaves_nothing_half_done(void **sta
     HIP_OK(hipDeviceReset());
 }
 
+/* A cancelled thread goes on to the end of its calls, so that it leaves no lock locked. */
+static void *live_cancelled(void *arg)
+{
+    struct worker *w = arg;
+
+    pthread_cancel(pthread_self());
+    whole_life(w);
+    w->wins++;
+    return NULL;
+}
+
+static void test_cancelled_threads_end_no_call_halfway(void **state)
+{
+    struct worker workers[THREADS] = {{0}};
+
+    run_workers(workers, live_cancelled);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(workers[i].wins, 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest cases[] = {
@@ -370,6 +390,7 @@ int main(int argc, char **argv)
         CASE(test_one_handle_is_mapped_by_all_threads_at_once),
         CASE(test_addresses_that_come_and_go_are_answered_or_refused),
         CASE(test_what_can_happen_once_happens_once),
+        CASE(test_cancelled_threads_end_no_call_halfway),
         CASE(test_a_reset_under_other_threads_leaves_nothing_half_done),
     };
 

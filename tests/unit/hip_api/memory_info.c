@@ -71,6 +71,31 @@ static void test_an_apu_never_has_more_free_than_in_total(void **state)
     fixture_close(&f);
 }
 
+/* The total is what there was at the start. */
+static void test_an_apu_whose_memory_others_free_has_no_more_than_in_total(void **state)
+{
+    struct hip_state *hip;
+    size_t bytes, total;
+    struct fixture f;
+    uint64_t others;
+    struct kfd *kfd;
+
+    fixture_open(&f, "apu", "6.12");
+    assert_int_equal(kfd_open(NULL, &kfd), 0);
+    assert_int_equal(
+        kfd_mem_alloc(kfd_device_at(kfd, 0), 0, 256 * MIB, KFD_MEM_VRAM, &others, NULL), 0);
+    HIP_OK(hipxReset());
+    HIP_OK(hip_start(&hip));
+    f.vmm = hip->vmm;
+    HIP_OK(hipMemGetInfo(&bytes, &total));
+    assert_int_equal(bytes, total);
+    assert_int_equal(kfd_mem_free(kfd, others), 0);
+    HIP_OK(hipMemGetInfo(&bytes, &total));
+    assert_int_equal(bytes, total);
+    kfd_close(kfd);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +103,7 @@ int main(void)
                                         start, stop),
         cmocka_unit_test_setup_teardown(test_outputs_may_be_null_and_the_total_is_the_devices,
                                         start, stop),
+        cmocka_unit_test(test_an_apu_whose_memory_others_free_has_no_more_than_in_total),
         cmocka_unit_test(test_an_apu_never_has_more_free_than_in_total),
     };
 

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,6 +225,42 @@ static void test_a_forked_child_uses_the_memory_of_its_parent(void **state)
     unmap_all(ptr, 2 * MIB, handle);
 }
 
+/* As a daemon does. */
+static int child_with_files_of_its_own(void)
+{
+    struct stat null, now;
+    void *ptr;
+    int fd;
+
+    close_range(3, ~0u, 0);
+    if (stat("/dev/null", &null) != 0)
+        return 1;
+    while ((fd = open("/dev/null", O_RDWR)) < 40) {
+        if (fd < 0)
+            return 2;
+    }
+    if (hipMalloc(&ptr, 4096) != hipSuccess)
+        return 3;
+    for (int i = 3; i <= 40; i++) {
+        if (fstat(i, &now) != 0 || now.st_rdev != null.st_rdev)
+            return i;
+    }
+    return 0;
+}
+
+static void test_a_forked_child_s_own_files_are_left_alone(void **state)
+{
+    int status;
+    pid_t pid;
+
+    assert_int_equal(hipInit(0), hipSuccess);
+    pid = fork();
+    if (pid == 0)
+        _exit(child_with_files_of_its_own());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +274,8 @@ int main(void)
                                         start, stop),
         cmocka_unit_test_setup_teardown(test_handles_and_mappings_hold_no_descriptors, start, stop),
         cmocka_unit_test_setup_teardown(test_a_forked_child_uses_the_memory_of_its_parent, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(test_a_forked_child_s_own_files_are_left_alone, start,
                                         stop),
     };
 

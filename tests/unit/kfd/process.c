@@ -161,6 +161,35 @@ static void test_a_child_forgets_kept_render_nodes(void **state)
     stub_free(stub);
 }
 
+/* As a daemon does: the child closes all that it inherited, and opens files of its own. */
+static void test_a_child_s_own_files_under_inherited_numbers_stay(void **state)
+{
+    for (int variant = 0; variant < 2; variant++) {
+        struct stub *stub = stub_new(2);
+        struct kfd *kfd;
+        pid_t pid;
+
+        stub->keeps = variant;
+        assert_int_equal(kfd_open(&stub->base, &kfd), 0);
+        pid = fork();
+        if (pid == 0) {
+            for (int fd = 0; fd < STUB_MAX_FDS; fd++)
+                stub->fds[fd].other = stub->fds[fd].file;
+            for (uint32_t i = 0; i < stub->gpu_count; i++)
+                stub->gpus[i].acquired_file = 0;
+            kfd_close(kfd);
+            CHECK(stub->open_fds == 3);
+            CHECK(kfd_open(&stub->base, &kfd) == 0);
+            CHECK(stub->open_fds == 6);
+            kfd_close(kfd);
+            _exit(0);
+        }
+        expect_child_ok(pid);
+        kfd_close(kfd);
+        stub_free(stub);
+    }
+}
+
 /* A child forked in the middle of another thread's GEM call, whose lock stays locked in it. */
 static void test_a_child_closes_a_device_locked_by_another_thread(void **state)
 {
@@ -225,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_every_request_of_a_child_is_ebadf),
         cmocka_unit_test(test_a_child_opens_its_own),
         cmocka_unit_test(test_a_child_forgets_kept_render_nodes),
+        cmocka_unit_test(test_a_child_s_own_files_under_inherited_numbers_stay),
         cmocka_unit_test(test_a_child_closes_a_device_locked_by_another_thread),
         cmocka_unit_test(test_a_child_never_inherits_the_opening_lock_locked),
     };

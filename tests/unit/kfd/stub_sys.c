@@ -268,10 +268,20 @@ static int stub_stat_path(struct kfd_sys *sys, const char *path, struct kfd_sys_
 {
     struct stub *stub = stub_of(sys);
     unsigned minor;
+    int fd;
 
     *out = stub->node_stat;
-    if (sscanf(path, "/dev/dri/renderD%u", &minor) != 1)
+    if (sscanf(path, "/proc/self/fd/%d", &fd) == 1) {
+        if (fd < 0 || fd >= STUB_MAX_FDS || !stub->fds[fd].file)
+            return -ENOENT;
+        if (stub->fds[fd].other)
+            out->device_major = 1;
+        if (stub->fds[fd].other || stub->fds[fd].gpu < 0)
+            return 0;
+        minor = stub->gpus[stub->fds[fd].gpu].minor;
+    } else if (sscanf(path, "/dev/dri/renderD%u", &minor) != 1) {
         return 0;
+    }
     for (uint32_t i = 0; i < stub->gpu_count; i++) {
         if (stub->gpus[i].minor == minor)
             out->device_minor = stub->gpus[i].device_minor;

@@ -59,8 +59,9 @@ struct stub {
     int low_fds; /* so many of the next opens get a number below 3 */
 
     struct {
-        int file; /* 0: closed */
-        int gpu;  /* -1: /dev/kfd or another dma-buf */
+        int file;   /* 0: closed */
+        int gpu;    /* -1: /dev/kfd or another dma-buf */
+        bool other; /* the program's by now, of another device */
     } fds[STUB_MAX_FDS];
     int next_file;
     int open_fds, opened;

@@ -2,6 +2,7 @@
 /* The real system calls, on files that every Linux has. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,6 +183,44 @@ static void test_errno_is_the_callers(void **state)
     assert_int_equal(errno, EDOM);
 }
 
+/* A thread with a cancellation pending. */
+static void *all_operations(void *arg)
+{
+    struct kfd_sys_stat st;
+    char text[4096];
+    void *at = NULL;
+    int n = 0, fd;
+
+    pthread_cancel(pthread_self());
+    fd = OPS->open_path(SYS, "/dev/zero", O_RDWR);
+    OPS->close_fd(SYS, OPS->dup_fd(SYS, fd, 3));
+    OPS->request(SYS, fd, 0, NULL);
+    OPS->map_pages(SYS, NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0, &at);
+    OPS->protect_pages(SYS, at, 4096, PROT_NONE);
+    OPS->advise_pages(SYS, at, 4096, MADV_DONTFORK);
+    OPS->unmap_pages(SYS, at, 4096);
+    OPS->read_file(SYS, "/proc/self/comm", text, sizeof(text));
+    OPS->list_dir(SYS, "/dev", count_names, &n);
+    OPS->stat_path(SYS, "/dev", &st);
+    OPS->product_name(SYS, fd, text, sizeof(text));
+    OPS->close_fd(SYS, fd);
+    *(bool *)arg = true;
+    pthread_testcancel();
+    return NULL;
+}
+
+static void test_no_operation_is_a_point_of_cancellation(void **state)
+{
+    bool done = false;
+    pthread_t thread;
+    void *result;
+
+    assert_int_equal(pthread_create(&thread, NULL, all_operations, &done), 0);
+    pthread_join(thread, &result);
+    assert_true(done);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+}
+
 static void test_state_is_one_place(void **state)
 {
     assert_non_null(OPS->state(SYS));
@@ -200,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_stat_tells_the_device_number),
         cmocka_unit_test(test_what_is_no_gpu_has_no_product_name),
         cmocka_unit_test(test_errno_is_the_callers),
+        cmocka_unit_test(test_no_operation_is_a_point_of_cancellation),
         cmocka_unit_test(test_state_is_one_place),
     };
 
