@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fake/pci.h"
+
 /* The GPU node that stands for the i-th PCI function, or -1. Further partitions of a card are
  * platform devices. */
 static int pci_gpu(const struct fake_profile *p, uint32_t i)
@@ -185,18 +187,13 @@ static int kfd_devnum_name(const struct fake_profile *p, const uint32_t *args, u
         return 0;                                                                \
     }
 
-/* Without a display a card is a processing accelerator. */
-static unsigned int pci_class(const struct fake_gpu *gpu)
-{
-    return gpu->wave_front_size == 64 && gpu->num_sdma_xgmi_engines > 0 ? 0x120000 : 0x030000;
-}
-
 PCI_FILE(vendor, "0x%04x\n", gpu->vendor_id)
 PCI_FILE(device, "0x%04x\n", gpu->device_id)
 PCI_FILE(subsystem_vendor, "0x%04x\n", gpu->subsystem_vendor)
 PCI_FILE(subsystem_device, "0x%04x\n", gpu->subsystem_device)
 PCI_FILE(revision, "0x%02x\n", gpu->pci_rev)
-PCI_FILE(class, "0x%06x\n", pci_class(gpu))
+PCI_FILE(class, "0x%06x\n", fake_pci_class(gpu))
+PCI_FILE(irq, "%u\n", 128 + (uint32_t)(gpu - p->gpus))
 PCI_FILE(numa_node, "%u\n", gpu->cpu_node)
 PCI_FILE(unique_id, "%016llx\n", (unsigned long long)gpu->unique_id)
 PCI_FILE(vram_total, "%llu\n", (unsigned long long)gpu->vram * gpu->partitions)
@@ -211,9 +208,34 @@ static int print_pci_uevent(const struct fake_profile *p, const uint32_t *args,
     slot(gpu, name, sizeof(name));
     fake_text_add(out,
                   "DRIVER=amdgpu\nPCI_CLASS=%X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
-                  "PCI_SLOT_NAME=%s\n",
-                  pci_class(gpu), gpu->vendor_id, gpu->device_id, gpu->subsystem_vendor,
+                  "PCI_SLOT_NAME=%s\nMODALIAS=",
+                  fake_pci_class(gpu), gpu->vendor_id, gpu->device_id, gpu->subsystem_vendor,
                   gpu->subsystem_device, name);
+    fake_pci_alias(gpu, out);
+    return 0;
+}
+
+static int print_enabled(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
+{
+    fake_text_add(out, "1\n");
+    return 0;
+}
+
+static int print_alias(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
+{
+    fake_pci_alias(&p->gpus[card_on_bus(p, args[0], args[1])], out);
+    return 0;
+}
+
+static int print_config(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
+{
+    fake_pci_config(p, (uint32_t)card_on_bus(p, args[0], args[1]), out);
+    return 0;
+}
+
+static int print_resource(const struct fake_profile *p, const uint32_t *args, struct fake_text *out)
+{
+    fake_pci_resource(p, (uint32_t)card_on_bus(p, args[0], args[1]), out);
     return 0;
 }
 
@@ -430,6 +452,7 @@ TARGET(drm_class, "/sys/class/drm")
 TARGET(kfd_class, "/sys/class/kfd")
 TARGET(kfd_device, "/sys/devices/virtual/kfd/kfd")
 TARGET(driver, "/sys/bus/pci/drivers/amdgpu")
+TARGET(module, "/sys/module/amdgpu")
 
 #define NUMA_CACHE "/sys/devices/system/node/#/#/cache/index0"
 #define PCI "/sys/devices/#/#"
@@ -473,6 +496,11 @@ const struct fake_sysfs_row fake_device_rows[] = {
     {"/sys/dev/char/#", devnum_name, NULL, to_minor},
     {"/sys/dev/char/#", kfd_devnum_name, NULL, to_kfd_device},
     {"/sys/bus/pci/devices/#", bus_slot_name, NULL, bus_to_device},
+    {"/sys/bus/pci/drivers/amdgpu", NULL, NULL, NULL},
+    {"/sys/bus/pci/drivers/amdgpu/#", bus_slot_name, NULL, bus_to_device},
+    {"/sys/bus/pci/drivers/amdgpu/module", NULL, NULL, to_module},
+    {"/sys/module/amdgpu/drivers", NULL, NULL, NULL},
+    {"/sys/module/amdgpu/drivers/pci:amdgpu", NULL, NULL, to_driver},
     {"/sys/devices/#", pci_root_name, NULL, NULL},
     {PCI, slot_name, NULL, NULL},
     {PCI "/vendor", NULL, print_vendor, NULL},
@@ -486,6 +514,11 @@ const struct fake_sysfs_row fake_device_rows[] = {
     {PCI "/mem_info_vram_total", NULL, print_vram_total, NULL},
     {PCI "/mem_info_vis_vram_total", NULL, print_vis_vram_total, NULL},
     {PCI "/uevent", NULL, print_pci_uevent, NULL},
+    {PCI "/modalias", NULL, print_alias, NULL},
+    {PCI "/config", NULL, print_config, NULL},
+    {PCI "/resource", NULL, print_resource, NULL},
+    {PCI "/irq", NULL, print_irq, NULL},
+    {PCI "/enable", NULL, print_enabled, NULL},
     {PCI "/subsystem", NULL, NULL, to_pci_bus},
     {PCI "/driver", NULL, NULL, to_driver},
     {PCI "/drm", NULL, NULL, NULL},

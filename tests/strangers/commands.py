@@ -3,6 +3,7 @@
 """Everyday commands on a fake machine with two GPUs. usage: commands.py KFDIRECT. Prints TAP."""
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,33 @@ def ls_lists_around_the_fakes_folders():
     text = quiet("sh", "-c", "exec 8</dev/dri/renderD129 && ls -l /proc/$$/fd/8 && "
                  "readlink -f /proc/$$/fd/8")
     expect(text.split()[-3:] == ["->", "/dev/dri/renderD129", "/dev/dri/renderD129"], text)
+
+
+@case
+def ls_follows_a_link_with_a_slash_behind_it():
+    for folder in ("/sys/class/drm/card0/device", "/sys/class/kfd/kfd", "/sys/class/drm/card0"):
+        lines = quiet("ls", "-la", folder + "/").splitlines()
+        expect(lines[1].startswith("d") and lines[1].endswith(" ."), lines[1])
+
+
+@case
+def lspci_shows_the_cards_and_their_regions():
+    if shutil.which("lspci") is None:
+        return
+    text = run("lspci", "-d", "1002:", "-vv")
+    for words in ("Region 0: Memory at ", "[size=64G]", "Kernel driver in use: amdgpu"):
+        expect(text.count(words) == 2, text)
+    result = start("lspci", "-d", "1002:", "-n", "-x")
+    expect("config" not in result.stderr and result.stdout.count("00: 02 10 0f 74") == 2, result)
+
+
+@case
+def udevadm_finds_the_devices():
+    if shutil.which("udevadm") is None:
+        return
+    for name, path in (("kfd", "/devices/virtual/kfd/kfd"), ("dri/card1", "/drm/card1")):
+        text = run("udevadm", "info", "--query=all", f"--name=/dev/{name}")
+        expect(f"N: {name}\n" in text and f"{path}\n" in text, text)
 
 
 @case

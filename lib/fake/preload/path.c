@@ -59,6 +59,7 @@ static const struct word in_sys[] = {WORD("/class/kfd"),
                                      WORD("/devices/system/node/node"),
                                      WORD("/devices/platform/amdgpu_xcp_"),
                                      WORD("/bus/pci/devices"),
+                                     WORD("/bus/pci/drivers"),
                                      {NULL, 0}};
 static const struct word in_proc[] = {WORD("/modules"), WORD("/cpuinfo"), {NULL, 0}};
 static const char *const sys_folders[] = {"",
@@ -390,8 +391,10 @@ static enum preload_where look(int dirfd, const char *path, struct preload_place
         return PRELOAD_HOST;
     where = classify(clean, out);
     len = strlen(full);
-    /* What only a folder may have behind its name: the tree's file says that it is none. */
-    if (where != PRELOAD_HOST && len > 1 && full[len - 1] == '/') {
+    /* What only a folder may have behind its name: a link is followed, and the tree's file says
+     * that it is none. */
+    if (where != PRELOAD_HOST && len > 1 &&
+        (full[len - 1] == '/' || (full[len - 1] == '.' && full[len - 2] == '/'))) {
         snprintf(out->path, sizeof(out->path), "%s%s/", preload_root(), clean);
         out->dirfd = AT_FDCWD;
         out->name = out->path;

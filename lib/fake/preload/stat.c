@@ -62,7 +62,15 @@ static void fill_stat(const char *path, dev_t dev, uint32_t presence, struct sta
     st->st_blocks = 0;
 }
 
-/* In sysfs all is root's, and a file's size is a page whatever is in it. */
+/* A PCI function's. */
+static bool is_config(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && strcmp(slash, "/config") == 0;
+}
+
+/* In sysfs all is root's, and a file's size is a page whatever is in it, but for binary ones. */
 static void dress(const char *path, struct stat64 *st)
 {
     const char *like = preload_host_like(path);
@@ -75,7 +83,9 @@ static void dress(const char *path, struct stat64 *st)
     st->st_blocks = 0;
     st->st_blksize = 4096;
     if (strncmp(like, "/dev", 4) != 0)
-        st->st_size = S_ISREG(st->st_mode) && strcmp(like, "/sys") == 0 ? 4096 : 0;
+        st->st_size = !S_ISREG(st->st_mode) || strcmp(like, "/sys") != 0 ? 0
+                      : is_config(path)                                  ? st->st_size
+                                                                         : 4096;
 }
 
 /* What stat says of a path of the fake's, as the program knows it, or of the open file. */
