@@ -17,10 +17,9 @@
  *
  * After fork the child's struct kfd is dead: the kernel ties it to the parent's memory. Every
  * function that needs the kernel answers -EBADF without a call; look-ups go on working; kfd_close
- * gives back the child's descriptors, but not what the child has opened under their numbers since.
- * The child opens a struct kfd of its own. Forks by fork(3) are noticed; after a raw clone(2) KFD
- * requests still end as the kernel's EBADF, but render-node requests would work on the parent's
- * address space.
+ * gives back the child's descriptors. The child opens a struct kfd of its own. Forks by fork(3) are
+ * noticed; after a raw clone(2) KFD requests still end as the kernel's EBADF, but render-node
+ * requests would work on the parent's address space.
  *
  * Errors of the kernel are handed on with their errno; the ones listed are those it is known to
  * give (Linux 6.1 and 6.12) and when.
@@ -91,8 +90,9 @@ struct kfd_sys_ops {
      * non-zero; returns that value or 0. */
     int (*list_dir)(struct kfd_sys *sys, const char *path, int (*each)(void *arg, const char *name),
                     void *arg);
-    /* Facts of a device node, to explain a refused open and to check a render node's number. May be
-     * NULL: then neither is done. */
+    /* Facts of a device node, to explain a refused open and to check a render node's number, and of
+     * an open one by /proc/self/fd, to close no other file. May be NULL: then nothing is checked.
+     */
     int (*stat_path)(struct kfd_sys *sys, const char *path, struct kfd_sys_stat *out);
     /* The product name of the GPU behind an open render node, from libdrm's table on Linux.
      * -ENOENT when unknown. */
@@ -272,7 +272,8 @@ KFDIRECT_API int kfd_open(struct kfd_sys *sys, struct kfd **out);
  * nodes stay open, one descriptor per GPU, for the next kfd_open: the kernel would refuse any other
  * file of that GPU until the process ends. What GEM handles are left in them goes with the last
  * struct kfd that used them. NULL is allowed. In a forked child only the child's descriptors are
- * closed, as far as they still lead to the device nodes, and the driver is asked nothing.
+ * closed and the driver is asked nothing. A descriptor that the program has closed and that leads
+ * to another file of its by now stays.
  */
 KFDIRECT_API void kfd_close(struct kfd *kfd);
 

@@ -269,10 +269,8 @@ static void stop(struct kfd *kfd)
     kfd_gem_va_close(kfd);
     for (uint32_t i = 0; i < kfd->device_count; i++)
         kfd_vm_put(kfd, kfd->devices[i].vm);
-    if (kfd->fd >= 0 && kfd_is_owner(kfd))
-        kfd->sys->ops->close_fd(kfd->sys, kfd->fd);
-    else if (kfd->fd >= 0)
-        kfd_fd_close_inherited(kfd->sys, kfd->fd, KFD_PATH);
+    if (kfd->fd >= 0)
+        kfd_fd_close_node(kfd->sys, kfd->fd, KFD_PATH);
     free(kfd->devices);
     free(kfd->links);
     kfd_notes_free(&kfd->skipped);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "kfd/error.h"
 #include "kfd/object.h"
@@ -71,21 +72,21 @@ int kfd_fd_lift(struct kfd_sys *sys, int fd)
     return high;
 }
 
-static bool leads_to(struct kfd_sys *sys, int fd, const char *path)
+static bool leads_elsewhere(struct kfd_sys *sys, int fd, const char *path)
 {
     struct kfd_sys_stat open, node;
     char link[32];
 
-    if (!sys->ops->stat_path)
-        return true;
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    return sys->ops->stat_path(sys, link, &open) == 0 &&
-           sys->ops->stat_path(sys, path, &node) == 0 && open.device_major == node.device_major &&
-           open.device_minor == node.device_minor;
+    if (!sys->ops->stat_path || sys->ops->stat_path(sys, link, &open) < 0)
+        return false; /* nor can a closed one be taken from anybody */
+    if (sys->ops->stat_path(sys, path, &node) < 0)
+        return !S_ISCHR(open.mode); /* the node went away, or is outside of a new root */
+    return open.device_major != node.device_major || open.device_minor != node.device_minor;
 }
 
-void kfd_fd_close_inherited(struct kfd_sys *sys, int fd, const char *path)
+void kfd_fd_close_node(struct kfd_sys *sys, int fd, const char *path)
 {
-    if (leads_to(sys, fd, path))
+    if (!leads_elsewhere(sys, fd, path))
         sys->ops->close_fd(sys, fd);
 }

@@ -21,8 +21,9 @@ int kfd_request(struct kfd *kfd, int fd, unsigned long request, void *arg);
  * descriptor or -errno; on failure fd is closed. */
 int kfd_fd_lift(struct kfd_sys *sys, int fd);
 
-/* In a forked child: closes the inherited descriptor of the device node at path, if it still is
- * that. The program may have closed it, and opened a file of its own under the number. */
-void kfd_fd_close_inherited(struct kfd_sys *sys, int fd, const char *path);
+/* Closes the descriptor of the device node at path, unless it leads elsewhere by now: the program
+ * may have closed it under the library, as daemons and forked children do with all they find, and
+ * have opened a file of its own under the number. */
+void kfd_fd_close_node(struct kfd_sys *sys, int fd, const char *path);
 
 #endif

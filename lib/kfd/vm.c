@@ -37,13 +37,11 @@ static void vm_free(struct kfd_sys *sys, struct kfd_vm *vm)
 {
     char path[PATH_SIZE];
 
-    if (vm->generation == kfd_process_generation()) {
-        sys->ops->close_fd(sys, vm->fd);
+    node_path(vm->minor, path);
+    kfd_fd_close_node(sys, vm->fd, path);
+    /* A child may have inherited the lock locked. */
+    if (vm->generation == kfd_process_generation())
         pthread_mutex_destroy(&vm->lock);
-    } else { /* in a child, which may have inherited the lock locked */
-        node_path(vm->minor, path);
-        kfd_fd_close_inherited(sys, vm->fd, path);
-    }
     free(vm->gem_refs);
     free(vm);
 }

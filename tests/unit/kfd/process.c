@@ -161,6 +161,25 @@ static void test_a_child_forgets_kept_render_nodes(void **state)
     stub_free(stub);
 }
 
+static void make_all_files_the_programs(struct stub *stub)
+{
+    for (int fd = 0; fd < STUB_MAX_FDS; fd++)
+        stub->fds[fd].other = stub->fds[fd].file;
+}
+
+static void test_files_of_the_program_under_our_numbers_stay(void **state)
+{
+    struct stub *stub = stub_new(2);
+    struct kfd *kfd;
+
+    assert_int_equal(kfd_open(&stub->base, &kfd), 0);
+    make_all_files_the_programs(stub);
+    kfd_close(kfd);
+    assert_int_equal(stub->open_fds, 3);
+    stub->open_fds = 0;
+    stub_free(stub);
+}
+
 /* As a daemon does: the child closes all that it inherited, and opens files of its own. */
 static void test_a_child_s_own_files_under_inherited_numbers_stay(void **state)
 {
@@ -173,8 +192,7 @@ static void test_a_child_s_own_files_under_inherited_numbers_stay(void **state)
         assert_int_equal(kfd_open(&stub->base, &kfd), 0);
         pid = fork();
         if (pid == 0) {
-            for (int fd = 0; fd < STUB_MAX_FDS; fd++)
-                stub->fds[fd].other = stub->fds[fd].file;
+            make_all_files_the_programs(stub);
             for (uint32_t i = 0; i < stub->gpu_count; i++)
                 stub->gpus[i].acquired_file = 0;
             kfd_close(kfd);
@@ -254,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_every_request_of_a_child_is_ebadf),
         cmocka_unit_test(test_a_child_opens_its_own),
         cmocka_unit_test(test_a_child_forgets_kept_render_nodes),
+        cmocka_unit_test(test_files_of_the_program_under_our_numbers_stay),
         cmocka_unit_test(test_a_child_s_own_files_under_inherited_numbers_stay),
         cmocka_unit_test(test_a_child_closes_a_device_locked_by_another_thread),
         cmocka_unit_test(test_a_child_never_inherits_the_opening_lock_locked),
