@@ -26,24 +26,44 @@ enum way {
 };
 
 struct field {
-    char name[36];
+    uint16_t name;    /* in names */
     uint16_t request; /* type and number: the low half of its code */
     uint16_t offset;
     uint8_t size;
     uint8_t style : 6, way : 2;
 };
 
-#define FIELD(member, style, way)                                                       \
-    {                                                                                   \
-#member, (uint16_t)R, offsetof(T, member), sizeof(((T *)0)->member), style, way \
-    }
-/* A member of a union's in or out half, under its own name. */
-#define PART(half, member, style, way)                                                            \
-    {                                                                                             \
-#member, (uint16_t)R, offsetof(T, half.member), sizeof(((T *)0)->half.member), style, way \
-    }
+#define LINE_OF(name, line) name##line
+#define AT_LINE(name, line) LINE_OF(name, line)
+#define NAME AT_LINE(name_, __LINE__)
 
+/* One behind the other: pointers to them would be as large as they are. */
+static const struct names {
+#define FIELD(member, style, way) char NAME[sizeof(#member)];
+#define PART(half, member, style, way) FIELD(member, style, way)
 #include "kfd/decode_fields.h"
+#undef PART
+#undef FIELD
+} names = {
+#define FIELD(member, style, way) #member,
+#define PART(half, member, style, way) FIELD(member, style, way)
+#include "kfd/decode_fields.h"
+#undef PART
+#undef FIELD
+};
+
+#define ENTRY(path, style, way)                                    \
+    {offsetof(struct names, NAME), (uint16_t)R, offsetof(T, path), \
+     sizeof(((T *)0)->path),       style,       way},
+
+static const struct field fields[] = {
+#define FIELD(member, style, way) ENTRY(member, style, way)
+/* A member of a union's in or out half, under its own name. */
+#define PART(half, member, style, way) ENTRY(half.member, style, way)
+#include "kfd/decode_fields.h"
+#undef PART
+#undef FIELD
+};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -173,7 +193,7 @@ static void put_fields(struct line *line, const struct kfd_uapi_request *r, unsi
         if (field->request != (uint16_t)request || !(field->way & way) ||
             field->offset + field->size > size)
             continue;
-        put(line, "%s%s=", before, field->name);
+        put(line, "%s%s=", before, (const char *)&names + field->name);
         put_value(line, field, load(field, copy));
         before = " ";
     }
