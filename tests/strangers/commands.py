@@ -83,6 +83,18 @@ def lspci_shows_the_cards_and_their_regions():
 
 
 @case
+def who_has_a_device_open_is_seen_from_outside():
+    text = run("bash", "-c", "exec 8<>/dev/kfd 9<>/dev/dri/renderD129; sh -c \"cd /proc/$$/fd && "
+               "stat -L -c '%F %t %T' /proc/$$/fd/8 /proc/$$/fd/9 && readlink /proc/$$/fd/9\"")
+    expect(text.splitlines() == ["character special file eb 0", "character special file e2 81",
+                                 "/dev/dri/renderD129"], text)
+    for command in (("fuser", "/dev/kfd"), ("lsof", "-t", "/dev/kfd")):
+        if shutil.which(command[0]) is not None:
+            text = run("bash", "-c", f"exec 8<>/dev/kfd; echo $$; {' '.join(command)} 2>/dev/null")
+            expect(len(set(text.split())) == 1, text)
+
+
+@case
 def udevadm_finds_the_devices():
     if shutil.which("udevadm") is None:
         return
@@ -129,6 +141,9 @@ def cat_and_cp_read_files():
 def find_walks():
     text = run("find", "/sys/class/kfd/kfd/", "-name", "gpu_id")
     expect(len(text.splitlines()) == 4, text)
+    text = run("find", "/dev/", "-xdev", "-name", "k[f]d*")
+    expect(text == "/dev/kfd\n", text)
+    expect("kfdirect-fake" not in run("sh", "-c", "test -c /dev/kfd; ls -R /dev"), "the machine")
     text = run("find", "/dev", "-maxdepth", "2", "-type", "c", "-name", "[kr]*d*", "-newermt",
                "1960-01-01")
     expect({"/dev/kfd", "/dev/dri/renderD128"} <= set(text.split()), text)

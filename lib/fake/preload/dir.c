@@ -14,7 +14,8 @@
 #include "fake/preload/path.h"
 #include "fake/preload/real.h"
 
-#define IN_TREE (1L << 62) /* in a position of telldir */
+#define MACHINES "/kfdirect-fake-" /* what the names of their folders begin with */
+#define IN_TREE (1L << 62)         /* in a position of telldir */
 
 /* A folder being read that needs more than libc. */
 struct reading {
@@ -22,6 +23,7 @@ struct reading {
     DIR *tree;  /* what is added, or dir itself */
     bool added; /* dir is read to its end, tree is not */
     bool nodes; /* the tree's files stand for device nodes */
+    bool hides; /* the folders of machines, which no real one has */
     struct reading *next;
 };
 
@@ -43,7 +45,7 @@ static struct reading *find(DIR *dir)
 }
 
 /* dir as it is returned; NULL when there is no memory. */
-static DIR *add(DIR *dir, DIR *tree, bool nodes)
+static DIR *add(DIR *dir, DIR *tree, bool nodes, bool hides)
 {
     struct reading *r = malloc(sizeof(*r));
 
@@ -55,12 +57,25 @@ static DIR *add(DIR *dir, DIR *tree, bool nodes)
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    *r = (struct reading){.dir = dir, .tree = tree, .nodes = nodes, .next = readings};
+    *r = (struct reading){
+        .dir = dir, .tree = tree, .nodes = nodes, .hides = hides, .next = readings};
     r->added = dir == tree;
     readings = r;
     atomic_fetch_add(&count, 1);
     pthread_mutex_unlock(&lock);
     return dir;
+}
+
+/* Is it the folder below which the machine's lies, in /dev? */
+static bool has_machines(DIR *dir)
+{
+    const char *root = preload_fake_if_made() != NULL ? preload_root() : NULL,
+               *at = root != NULL ? strstr(root, MACHINES) : NULL;
+    char path[PRELOAD_PATH];
+
+    return at != NULL && preload_marks_of(dirfd(dir)) & PRELOAD_FOLDER &&
+           preload_path_of(dirfd(dir), path) == 0 && strlen(path) == (size_t)(at - root) &&
+           memcmp(path, root, (size_t)(at - root)) == 0;
 }
 
 static DIR *take_up(DIR *dir, enum preload_where where, const struct preload_place *at)
@@ -71,10 +86,13 @@ static DIR *take_up(DIR *dir, enum preload_where where, const struct preload_pla
     if (dir == NULL || preload_inside())
         return dir;
     if (where == PRELOAD_TREE)
-        return strstr(at->name, "/dev/dri") != NULL ? add(dir, dir, true) : dir;
-    tree = at->tree != NULL ? real->opendir(at->tree) : NULL;
-    return tree != NULL ? add(dir, tree, strcmp(at->tree + strlen(at->tree) - 4, "/dev") == 0)
-                        : dir;
+        return strstr(at->name, "/dev/dri") != NULL ? add(dir, dir, true, false) : dir;
+    if (at->tree == NULL)
+        return has_machines(dir) ? add(dir, dir, false, true) : dir;
+    tree = real->opendir(at->tree);
+    return tree != NULL
+               ? add(dir, tree, strcmp(at->tree + strlen(at->tree) - 4, "/dev") == 0, false)
+               : dir;
 }
 
 static DIR *open_at(int folder, const char *path)
@@ -126,8 +144,9 @@ static struct dirent64 *next_added(struct reading *r)
 
     do {
         e = preload_real()->readdir64(r->tree);
-    } while (e != NULL && r->tree != r->dir &&
-             (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0));
+    } while (e != NULL && (r->hides ? strncmp(e->d_name, MACHINES + 1, strlen(MACHINES) - 1) == 0
+                                    : r->tree != r->dir && (strcmp(e->d_name, ".") == 0 ||
+                                                            strcmp(e->d_name, "..") == 0)));
     if (e != NULL && r->nodes && e->d_type == DT_REG)
         e->d_type = DT_CHR;
     return e;

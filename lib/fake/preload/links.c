@@ -39,7 +39,7 @@ static ssize_t readlink_at(int dirfd, const char *path, char *buf, size_t size)
     ssize_t n;
 
     /* A link to an open file is read as it is, whatever it leads to. */
-    if ((path == NULL || preload_fd_behind(path) < 0) &&
+    if ((path == NULL || preload_link_to_fd(path) < 0) &&
         preload_find(dirfd, path, &at) == PRELOAD_NODE)
         return preload_result(access(path, F_OK) == 0 ? -EINVAL : -errno);
     n = preload_real()->readlinkat(at.dirfd, at.name, buf, size);

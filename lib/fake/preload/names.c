@@ -82,7 +82,7 @@ static int last_number(const char *at)
     return *at == '\0' ? number : -1;
 }
 
-int preload_fd_behind(const char *path)
+int preload_link_to_fd(const char *path)
 {
     static const char *const streams[] = {"in", "out", "err"};
     const char *at = skip(path, "/dev/");
@@ -97,15 +97,8 @@ int preload_fd_behind(const char *path)
     if (at != NULL)
         return last_number(skip(at, "fd/"));
     at = skip(path, "/proc/");
-    if (at == NULL)
-        return -1;
-    if (at[0] == 's')
-        return last_number(skip(at, "self/fd/"));
-    if (at[0] == 't')
-        return last_number(skip(at, "thread-self/fd/"));
-    return at[0] >= '1' && at[0] <= '9' && strtol(at, NULL, 10) == getpid()
-               ? last_number(skip(at + strspn(at, "0123456789"), "/fd/"))
-               : -1;
+    at = at != NULL ? strstr(at, "/fd/") : NULL;
+    return last_number(skip(at, "/fd/"));
 }
 
 const char *preload_host_like(const char *path)

@@ -194,12 +194,21 @@ void preload_mark_opened(int fd, int dirfd, const char *path, int flags)
     preload_mark(fd, marks);
 }
 
-/* A link to a descriptor of this process that is marked stands for what it is. */
-static bool behind_fd(const char *path, char *out)
+/* A link to a descriptor stands for what that is, if that can be the fake's. */
+static bool behind_link(const char *path, char *out)
 {
-    int fd = preload_fd_behind(path);
+    int fd = preload_link_to_fd(path);
+    ssize_t n;
 
-    return fd >= 0 && preload_marks_of(fd) != 0 && preload_path_of(fd, out) == 0;
+    if (fd < 0)
+        return false;
+    if (begins(path, "/dev/"))
+        return link_of(fd, out) == 0 && (preload_known_as(out) || is_near(out));
+    n = preload_real()->readlinkat(AT_FDCWD, path, out, PRELOAD_PATH - 1);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    return preload_known_as(out) || is_near(out);
 }
 
 /* Makes path absolute in out; moved: the host would look for it elsewhere, in the tree. */
@@ -380,7 +389,7 @@ static enum preload_where look(int dirfd, const char *path, struct preload_place
     bool moved = false;
     size_t len;
 
-    if (!(path[0] == '/' && behind_fd(path, full)) && !absolute(dirfd, path, full, &moved))
+    if (!(path[0] == '/' && behind_link(path, full)) && !absolute(dirfd, path, full, &moved))
         return PRELOAD_HOST;
     if (find_dots(full) != NULL) {
         if (!may_lead_here(full) || !resolve_dots(full))
@@ -411,7 +420,7 @@ static enum preload_where look(int dirfd, const char *path, struct preload_place
 /* Is it clean as it stands, and none of the fake's? */
 static bool is_plainly_far(const char *path)
 {
-    if (path[0] != '/' || preload_fd_behind(path) >= 0)
+    if (path[0] != '/' || preload_link_to_fd(path) >= 0)
         return false;
     for (const char *p = strchr(path, '/'); p != NULL; p = strchr(p + 1, '/')) {
         if (p[1] == '/' || p[1] == '.' || p[1] == '\0')

@@ -36,8 +36,9 @@ int preload_path_of(int fd, char out[PRELOAD_PATH]);
 /* Makes the path of a file in the machine's folder that by which the program knows it; false: it is
  * none. */
 bool preload_known_as(char path[PRELOAD_PATH]);
-/* The descriptor of this process that a path such as /proc/self/fd/N means, or -1. */
-int preload_fd_behind(const char *path);
+/* The number of the descriptor, of this process or another, that a path such as /proc/self/fd/N
+ * means, or -1. */
+int preload_link_to_fd(const char *path);
 /* The path of a device node by its number. */
 void preload_node_path(dev_t number, char out[PRELOAD_PATH]);
 /* What the host has in the file system in which a path of the fake's would be. */

@@ -114,7 +114,7 @@ static bool is_fakes_fd(int dirfd, const char *path, int flags, char *name)
 /* The links to open files are the host's, whatever they lead to. */
 static bool is_link_to_fd(const char *path, int flags)
 {
-    return flags & AT_SYMLINK_NOFOLLOW && path != NULL && preload_fd_behind(path) >= 0;
+    return flags & AT_SYMLINK_NOFOLLOW && path != NULL && preload_link_to_fd(path) >= 0;
 }
 
 static int stat_at(int dirfd, const char *path, struct stat64 *st, int flags)
