@@ -12,7 +12,6 @@
 #include "program.h"
 #include "tool.h"
 
-#define PRELOAD_NAME "libkfdirect-fake-preload.so"
 #define DEFAULT_MACHINE "mi300x:8"
 
 static void list(int (*entry)(size_t i, struct fake_listed *out))
@@ -132,8 +131,8 @@ static int start(char **argv, const struct world *world, const char *log)
         fprintf(stderr, "kfdirect: --log %s: %s\n", log, strerror(errno));
         return TOOL_USAGE;
     }
-    if (!program_library(PRELOAD_NAME, "../lib/fake/preload", path)) {
-        fprintf(stderr, "kfdirect: " PRELOAD_NAME " is not here: only programs linked with "
+    if (!program_library(PROGRAM_FAKE, PROGRAM_FAKE_BUILT, path)) {
+        fprintf(stderr, "kfdirect: " PROGRAM_FAKE " is not here: only programs linked with "
                         "libkfdirect see the fake machine\n");
         path[0] = '\0';
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kfdirect command: picks the sub-command. */
+#include <errno.h>
 #include <string.h>
 
 #include "tool.h"
@@ -34,7 +35,7 @@ static int usage(void)
     return TOOL_OK;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static char name[32];
 
@@ -54,4 +55,15 @@ int main(int argc, char **argv)
         }
     }
     return tool_misused("kfdirect", "no command '%s': " EXPECTED, argv[1]);
+}
+
+/* What a reader did not get in full is no success. */
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "kfdirect: standard output: %s\n", strerror(errno));
+    return status == TOOL_OK ? TOOL_FAILED : status;
 }

@@ -19,6 +19,10 @@ struct program {
  * names. 0; ENOENT: not found; EACCES and others: found, but it can't be read or run. */
 int program_look(const char *name, struct program *out);
 
+/* The fake machine as a library to preload, and where it is in the build directory. */
+#define PROGRAM_FAKE "libkfdirect-fake-preload.so"
+#define PROGRAM_FAKE_BUILT "../lib/fake/preload"
+
 /* Where a library is, seen from this program: in the build directory or installed. out has PATH_MAX
  * bytes. */
 bool program_library(const char *name, const char *built, char *out);

@@ -11,6 +11,20 @@
 # Builds and logs go to build-test/ (KFDIRECT_TEST_DIR). The last line is the count over everything
 # that ran: "N passed, N failed, N skipped". Exit code 1 if anything failed.
 set -u
+usage() {
+    sed -n '4,13s/^# \{0,1\}//p' "$0"
+}
+case ${1-} in
+-h | --help)
+    usage
+    exit
+    ;;
+"" | --quick | --long | --vm) ;;
+*)
+    echo "test.sh: unknown argument $1 (--help)" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.." || exit 1
 . tools/packages.sh
 
@@ -22,11 +36,6 @@ case ${1-} in
 --quick | --long | --vm)
     mode=${1#--}
     shift
-    ;;
-"") ;;
-*)
-    sed -n '4,13s/^# \{0,1\}//p' "$0"
-    exit 2
     ;;
 esac
 mkdir -p "$log" || exit 1

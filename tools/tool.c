@@ -10,8 +10,7 @@
 #include "kfd/uapi.h"
 #include "tool.h"
 
-/* Under kfdirect fake its preload answers in the driver's place: one fake, not one in another. */
-static const char *fake_from_environment(void)
+const char *tool_fake_wanted(void)
 {
     return dlsym(RTLD_DEFAULT, "kfdirect_fake_preloaded") ? NULL : getenv("KFDIRECT_FAKE");
 }
@@ -19,7 +18,7 @@ static const char *fake_from_environment(void)
 int tool_machine_open(const char *machine, const char *kernel, struct tool_machine *out)
 {
     struct fake_options options = {.size = sizeof(options)};
-    const char *spec = fake_from_environment();
+    const char *spec = tool_fake_wanted();
     int err;
 
     *out = (struct tool_machine){0};

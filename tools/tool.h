@@ -39,6 +39,10 @@ struct tool_machine {
 int tool_machine_open(const char *machine, const char *kernel, struct tool_machine *out);
 void tool_machine_close(struct tool_machine *machine);
 
+/* What KFDIRECT_FAKE asks for; NULL under kfdirect fake, whose preload answers in the driver's
+ * place: one fake, not one in another. */
+const char *tool_fake_wanted(void);
+
 struct option;
 
 /* The next option as getopt_long gives it, which knows "--help" as 'h'; '?' when there is something

@@ -49,15 +49,22 @@ small() {
 }
 [ "$(uname -m)" != x86_64 ] || check "libkfdirect.so takes less than 200 kB stripped" small
 
+# example DOCUMENT MODULE: what a reader gets who does as it says there
 example() {
     local flags
-    flags=$(pkg-config --cflags --libs kfdirect) || return 1
-    python3 tools/readme_example.py README.md >"$scratch/example.c" || return 1
+    flags=$(pkg-config --cflags --libs "$2") || return 1
+    python3 tools/readme_example.py "$1" >"$scratch/example.c" || return 1
     # shellcheck disable=SC2086
-    gcc -std=c11 -Wall -Wextra -Werror -o "$scratch/example" "$scratch/example.c" $flags &&
+    gcc -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -o "$scratch/example" "$scratch/example.c" $flags &&
         KFDIRECT_FAKE=mi300x:2 "$scratch/example"
 }
-check "the example of README.md, against the installed copy" example
+check "the example of README.md, against the installed copy" example README.md kfdirect
+check "the example of docs/fake.md, against the installed copy" example docs/fake.md kfdirect-fake
+check "the example of docs/testing.md, against the installed copy" example docs/testing.md kfdirect-fake
+
+# Who builds with the library needs nothing of what the library was built with.
+verdict "pkg-config asks for nothing else" \
+    "$(PKG_CONFIG_LIBDIR=$prefix/lib/pkgconfig pkg-config --cflags --libs kfdirect kfdirect-fake 2>&1 | grep -i package)"
 
 consumer() {
     meson setup "$scratch/consumer" tests/consumer && meson test -C "$scratch/consumer" -v

@@ -247,6 +247,29 @@ except OSError:
         expect(all(word in line for word in words), line)
 
 
+@case
+def trace_puts_the_fake_of_the_environment_under_the_program():
+    program = [sys.executable, "-c", "import os; os.close(os.open('/dev/kfd', os.O_RDWR))"]
+    with tempfile.TemporaryDirectory() as folder:
+        log = folder + "/log"
+        env = os.environ | {"KFDIRECT_FAKE": "mi210:2,kernel=6.1", "KFDIRECT_FAKE_LOG": log}
+        result = subprocess.run([KFDIRECT, "trace", "--", *program], capture_output=True, text=True,
+                                timeout=120, env=env)
+        expect(result.returncode == 0 and "open /dev/kfd" in result.stderr, result.stderr)
+        expect(os.path.getsize(log) > 0, "no log")
+    # within kfdirect fake it is there already
+    result = subprocess.run([KFDIRECT, "fake", "--", KFDIRECT, "trace", "--", *program],
+                            capture_output=True, text=True, timeout=120)
+    expect(result.returncode == 0 and "open /dev/kfd" in result.stderr, result.stderr)
+
+
+@case
+def trace_outside_of_a_fake_is_refused():
+    result = subprocess.run([KFDIRECT, "trace", "--", KFDIRECT, "fake", "--", "true"],
+                            capture_output=True, text=True, timeout=120)
+    expect(result.returncode == 2 and "the fake goes outside" in result.stderr, result.stderr)
+
+
 print(f"1..{len(cases)}")
 bad = 0
 for number, function in enumerate(cases, 1):

@@ -40,6 +40,17 @@ def help_is_printed_for_the_word_as_for_the_option():
     expect(word.stdout == option.stdout and "usage" in word.stdout.lower(), word.stdout)
 
 
+@case
+def a_full_disk_is_no_success():
+    for args in (("--version",), ("help",), ("info", "--machine", "mi210:1", "--json"),
+                 ("info", "--machine", "mi210:1"), ("fake", "--help")):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run([KFDIRECT, *args], stdout=full, stderr=subprocess.PIPE, text=True,
+                                    timeout=240)
+        expect(result.returncode == 1 and "standard output: No space left" in result.stderr,
+               f"{args}: {result.returncode} {result.stderr}")
+
+
 def said(result):
     """What is on stderr, but for what a sanitized build says: that it has no preload library."""
     lines = result.stderr.splitlines()
