@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "vmm/engine.h"
+#include "vmm/host.h"
 #include "vmm/resv.h"
 
 #include "kfd/poison.h"
@@ -206,8 +207,10 @@ int vmm_alloc_view(struct vmm_alloc *alloc, uint64_t offset, uint64_t size, int 
 {
     struct vmm *vmm = alloc->vmm;
     uint64_t skip = offset & (vmm->granule - 1);
-    int fd, err;
+    int fd, err = fixed ? vmm_host_save(vmm) : 0;
 
+    if (err)
+        return err;
     /* The render node maps a BO only from its start (T17), so its prefix serves an inner range when
      * the address is free to choose; a dma-buf serves any range but costs an export. Far into a
      * large BO that is the better bargain: a prefix needs as much address space as it is long. */

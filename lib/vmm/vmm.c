@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "vmm/engine.h"
+#include "vmm/host.h"
 #include "vmm/map.h"
 #include "vmm/resv.h"
 #include "vmm/userptr.h"
@@ -201,6 +202,7 @@ void vmm_close(struct vmm *vmm)
         vmm_alloc_abandon(list);
     }
     vmm_barrier_fini(vmm);
+    vmm_host_spend(vmm);
     if (vmm->space_ready)
         vmm_space_fini(&vmm->space);
     vmm_handles_fini(&vmm->handles);

@@ -35,10 +35,11 @@ struct vmm {
     struct kfd_device *devices[KFD_MAX_DEVICES];
     uint64_t reach[KFD_MAX_DEVICES]; /* reach[owner]: devices that may map VRAM of owner */
 
-    struct vmm_lock space_lock; /* rank 40: space, userptrs, vmm_resv.refs and live */
+    struct vmm_lock space_lock; /* rank 40: space, userptrs, savings, vmm_resv.refs and live */
     bool space_ready;
     struct vmm_space space;
     struct vmm_tree userptrs; /* struct vmm_userptr */
+    void *savings;            /* of vmm_host_save */
 
     struct vmm_handles handles; /* live allocations made by vmm_create and vmm_import */
 

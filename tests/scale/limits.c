@@ -4,8 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
 
 static void test_10000_live_handles_with_256_descriptors(void **state)
 {
@@ -79,6 +86,55 @@ static void test_100000_mappings_with_the_default_number_of_host_mappings(void *
     HIP_OK(hipMemAddressFree(base, count * step));
 }
 
+/* Maps until the process may have no mapping more: pages in an area of their own, every other one.
+ */
+static void *fill_with_mappings(size_t size)
+{
+    char *area = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const size_t step = 2 * KIB(4);
+    size_t used = 0;
+
+    assert_ptr_not_equal(area, MAP_FAILED);
+    while (used < size - step && mprotect(area + used, KIB(4), PROT_READ) == 0)
+        used += step;
+    while (used < size - step && mmap(area + used, KIB(4), PROT_READ,
+                                      MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+        used += step;
+    assert_true(used < size - step);
+    return area;
+}
+
+/* Running out of mappings is running out of memory to a program, which then frees what it has. */
+static void test_a_process_full_of_mappings_can_free_what_the_cpu_sees(void **state)
+{
+    const unsigned count = 4000;
+    const hipMemAccessDesc host = {{hipMemLocationTypeHost, 0}, hipMemAccessFlagsProtReadWrite};
+    long most = read_number("/proc/sys/vm/max_map_count");
+    hipMemAllocationProp prop = device_prop(0);
+    hipMemGenericAllocationHandle_t handle = NULL;
+    void *base = NULL, *pinned = NULL, *area;
+    size_t size;
+
+    if (most < 0 || most > 1 << 20)
+        skip_case("vm.max_map_count is %ld", most);
+    if (SANITIZED)
+        skip_case("the sanitizers end a process that can map nothing more");
+    size = (size_t)most * 2 * KIB(4);
+    HIP_OK(hipMemCreate(&handle, KIB(4), &prop, 0));
+    HIP_OK(hipMemAddressReserve(&base, count * KIB(8), 0, NULL, 0));
+    for (unsigned i = 0; i < count; i++) {
+        HIP_OK(hipMemMap(at(base, i * KIB(8)), KIB(4), 0, handle, 0));
+        HIP_OK(hipMemSetAccess(at(base, i * KIB(8)), KIB(4), &host, 1));
+    }
+    HIP_OK(hipHostMalloc(&pinned, KIB(4), 0));
+    area = fill_with_mappings(size);
+    HIP_OK(hipMemUnmap(base, count * KIB(8)));
+    HIP_OK(hipHostFree(pinned));
+    assert_int_equal(munmap(area, size), 0);
+    HIP_OK(hipMemRelease(handle));
+    HIP_OK(hipMemAddressFree(base, count * KIB(8)));
+}
+
 static bool write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -132,6 +188,8 @@ static void test_64_tib_reservation_is_usable_at_both_ends(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest cases[] = {
+        /* First, before freed memory lies ready for its plan. */
+        CASE(test_a_process_full_of_mappings_can_free_what_the_cpu_sees),
         CASE(test_10000_live_handles_with_256_descriptors),
         CASE(test_100000_mappings_with_the_default_number_of_host_mappings),
         CASE(test_64_tib_are_reserved_where_memory_is_not_overcommitted),

@@ -178,6 +178,66 @@ static void a_refused_view_leaves_no_hole_in_the_reservation(struct fixture *f)
     assert_int_equal(vmm_address_free(f->vmm, va, 8 * MIB), 0);
 }
 
+/* How many mappings the process may still have. A view takes one, and inaccessible memory in its
+ * place, which the kernel joins to its neighbours, gives one back; both need one to begin with. */
+static int room;
+
+static int map_while_there_is_room(struct kfd_sys *sys, void *addr, size_t size, int prot,
+                                   int flags, int fd, uint64_t offset, void **out)
+{
+    if (room == 0)
+        return -ENOMEM;
+    room += prot == PROT_NONE && (flags & MAP_FIXED) ? 1 : -1;
+    return kernel->map_pages(sys, addr, size, prot, flags, fd, offset, out);
+}
+
+static int unmap_for_room(struct kfd_sys *sys, void *addr, size_t size)
+{
+    room++;
+    return kernel->unmap_pages(sys, addr, size);
+}
+
+static void a_full_process_can_still_take_views_away(struct fixture *f)
+{
+    struct vmm_access host = {VMM_HOST, VMM_PROT_READ_WRITE}, none = {VMM_HOST, VMM_PROT_NONE};
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 8 * MIB), one_step;
+    struct kfd_sys_ops ops;
+    uint32_t prot;
+
+    for (int i = 0; i < 4; i++)
+        fixture_map(f, va + (uint64_t)i * 2 * MIB, 2 * MIB, 0, handle);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 2 * MIB, &one_step), 0);
+    kernel = fake_sys(f->fake)->ops;
+    ops = *kernel;
+    ops.map_pages = map_while_there_is_room;
+    ops.unmap_pages = unmap_for_room;
+    fake_sys(f->fake)->ops = &ops;
+    /* The third view does not fit any more, and the first two go again. */
+    room = 2;
+    assert_int_equal(vmm_set_access(f->vmm, va, 8 * MIB, &host, 1), -ENOMEM);
+    for (uint64_t at = va; at < va + 8 * MIB; at += 2 * MIB) {
+        assert_int_equal(vmm_get_access(f->vmm, at, VMM_HOST, &prot), 0);
+        assert_int_equal(prot, VMM_PROT_NONE);
+        expect_no_hole(at);
+    }
+    room = 2; /* one for what is put by */
+    assert_int_equal(vmm_set_access(f->vmm, va, 2 * MIB, &host, 1), 0);
+    assert_int_equal(room, 0);
+    assert_int_equal(vmm_set_access(f->vmm, va, 2 * MIB, &none, 1), 0);
+    room = 2;
+    assert_int_equal(vmm_set_access(f->vmm, va, 2 * MIB, &host, 1), 0);
+    assert_int_equal(vmm_free(f->vmm, one_step), 0);
+    room = 0;
+    assert_int_equal(vmm_set_access(f->vmm, va + 2 * MIB, 2 * MIB, &host, 1), -ENOMEM);
+    fake_sys(f->fake)->ops = kernel;
+    assert_int_equal(vmm_unmap(f->vmm, va, 8 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 8 * MIB), 0);
+}
+
+FIXTURE_TEST(a_full_process_can_still_take_views_away)
 FIXTURE_TEST(a_refused_view_leaves_no_hole_in_the_reservation)
 FIXTURE_TEST(the_cpu_sees_what_the_gpu_writes_at_the_same_address)
 FIXTURE_TEST(views_do_not_pass_to_a_forked_child)
@@ -189,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_cpu_sees_what_the_gpu_writes_at_the_same_address, drm),
         T(a_refused_view_leaves_no_hole_in_the_reservation, drm),
+        T(a_full_process_can_still_take_views_away, drm),
         T(views_do_not_pass_to_a_forked_child, drm),
         T(device_memory_behind_a_small_bar_is_not_supported, small),
     };
