@@ -208,7 +208,9 @@ KFDIRECT_API int fake_log_get(struct fake *fake, size_t i, struct fake_log_entry
 KFDIRECT_API size_t fake_log_find(struct fake *fake, const char *part);
 /* Writes what is kept, one line each: readable, and with the raw bytes that replay needs. The
  * environment variable KFDIRECT_FAKE_LOG names a file that a fake which KFDIRECT_FAKE made writes
- * in the same way, each operation at once. -EIO: the stream has an error. */
+ * in the same way, each operation at once. Calls that go past the library are not in it, so a
+ * dma-buf that the program closes by itself lives on when the log is done again; under kfdirect
+ * fake those are seen. -EIO: the stream has an error. */
 KFDIRECT_API int fake_log_save(struct fake *fake, FILE *out);
 
 /* What became of a replay. */

@@ -318,8 +318,6 @@ static int no_process(const struct replay *r)
 
 static int replay_line(struct replay *r, struct line *l)
 {
-    if (r->pid == 0)
-        r->pid = l->head.pid;
     if (l->head.pid != r->pid) {
         leave_out(r, l->head.pid);
         return 0;
@@ -355,7 +353,13 @@ static void close_rest(struct replay *r)
 static int note_names(struct replay *r, struct line *l)
 {
     void *number = (void *)(uintptr_t)l->number;
-    int err = fake_map_put(&r->last_line, 1ull << 63 | l->head.node, number);
+    int err;
+
+    if (r->pid == 0)
+        r->pid = l->head.pid;
+    if (l->head.pid != r->pid)
+        return 0;
+    err = fake_map_put(&r->last_line, 1ull << 63 | l->head.node, number);
 
     return err == 0 && l->head.object != 0 ? fake_map_put(&r->last_line, l->head.object, number)
                                            : err;

@@ -165,12 +165,61 @@ static void test_a_saved_log_replays_alike(void **state)
     free(text);
 }
 
+/* A child that closes what it inherited says nothing about the process that is done again. */
+static void test_other_processes_keep_nothing(void **state)
+{
+    struct fake_options o = {.size = sizeof(o), .machine = "mi300x:1", .kernel = "6.12"};
+    struct fake_replay result;
+    char *text = NULL, *closing;
+    FILE *file;
+    size_t size = 0;
+    struct rig r;
+    uint64_t h;
+    int fd;
+
+    assert_int_equal(fake_create(&o, &r.fake), 0);
+    r = (struct rig){.fake = r.fake, .sys = fake_sys(r.fake), .gpus = 1, .id = {0}};
+    r.id[0] = fake_gpu_id(r.fake, 0);
+    assert_int_equal(fake_log_start(r.fake, 100), 0);
+    r.kfd = rig_open_path(&r, "/dev/kfd");
+    r.drm[0] = rig_open_render(&r, 0);
+    rig_acquire(&r, 0, r.drm[0]);
+    h = rig_must_alloc(&r, 0, VA, 2 * MIB, VRAM_RW);
+    fd = rig_export(&r, h);
+    rig_close(&r, fd);
+    rig_free(&r, h);
+    rig_available(&r, 0);
+    file = open_memstream(&text, &size);
+    assert_int_equal(fake_log_save(r.fake, file), 0);
+    fflush(file);
+    closing = strstr(text, "CLOSE dmabuf");
+    assert_non_null(closing);
+    while (closing[-1] != '\n')
+        closing--;
+    closing = strndup(strchr(closing, ' '), strcspn(closing, "\n") - strcspn(closing, " "));
+    fprintf(file, "%d%s\n", (int)getpid() + 1, closing);
+    fclose(file);
+    free(closing);
+    rig_end(&r);
+
+    assert_int_equal(fake_create(&o, &r.fake), 0);
+    file = fmemopen(text, size, "r");
+    assert_int_equal(fake_log_replay(r.fake, file, 0, NULL, &result), 0);
+    fclose(file);
+    assert_int_equal(result.others, 1);
+    if (result.differing != 0)
+        fail_msg("%s", result.text);
+    fake_destroy(r.fake);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_come_out_decoded),
         cmocka_unit_test(test_the_oldest_go_first),
         cmocka_unit_test(test_a_saved_log_replays_alike),
+        cmocka_unit_test(test_other_processes_keep_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
