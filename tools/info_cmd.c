@@ -12,12 +12,12 @@
 /* What differs between kernels, and what a GPU must be able to. */
 static const struct {
     uint32_t bit; /* VMM_CAN_*; 0: not the engine alone decides */
-    const char *name, *needs;
+    const char *name;
 } abilities[] = {
-    {VMM_CAN_OFFSET, "offsets and parts of handles", "KFD 1.15"},
-    {VMM_CAN_READ_ONLY, "read-only mappings", "KFD 1.15"},
-    {VMM_CAN_PER_DEVICE, "rights per device", "KFD 1.15"},
-    {0, "mapping another GPU's memory", "KFD 1.12 and GPUs that reach each other"},
+    {VMM_CAN_OFFSET, "offsets and parts of handles"},
+    {VMM_CAN_READ_ONLY, "read-only mappings"},
+    {VMM_CAN_PER_DEVICE, "rights per device"},
+    {0, "mapping another GPU's memory"},
 };
 
 static bool reaches_another(struct kfd *kfd)
@@ -37,6 +37,23 @@ static bool is_able(struct kfd *kfd, struct vmm *vmm, uint32_t bit)
         return vmm_engine_can(vmm) & bit;
     return (vmm_engine(vmm) == VMM_ENGINE_DRM || vmm_engine(vmm) == VMM_ENGINE_KFD) &&
            reaches_another(kfd);
+}
+
+/* Why one that is_able() denies is not there. */
+static const char *why_not(struct kfd *kfd, uint32_t bit)
+{
+    if (kfd_device_count(kfd) == 0)
+        return "there is no usable GPU";
+    if (bit != 0)
+        return "needs KFD 1.15";
+    if (kfd_device_count(kfd) == 1)
+        return "there is one GPU";
+    return reaches_another(kfd) ? "needs KFD 1.12" : "no GPU reaches another";
+}
+
+static const char *plural(uint32_t n)
+{
+    return n == 1 ? "" : "s";
 }
 
 /* What somebody can do about it; "" if nothing is known. */
@@ -90,8 +107,9 @@ static void text_device(struct kfd_device *dev)
         printf("  free: %s\n", tool_size(bytes, available));
     else
         printf("  free: unknown (%s)\n", kfd_error_text());
-    printf("  %u SIMDs on %u compute dies, wave %u, up to %u MHz, LDS %u KiB\n", info->simd_count,
-           info->num_xcc, info->wave_front_size, info->max_clock_mhz, info->lds_size_kb);
+    printf("  %u SIMDs on %u compute die%s, wave %u, up to %u MHz, LDS %u KiB\n", info->simd_count,
+           info->num_xcc, plural(info->num_xcc), info->wave_front_size, info->max_clock_mhz,
+           info->lds_size_kb);
     printf("  addresses: 0x%" PRIx64 " to 0x%" PRIx64 "\n", info->va_base, info->va_limit);
 }
 
@@ -157,8 +175,9 @@ static void text_info(struct kfd *kfd, struct vmm *vmm)
     uint32_t major, minor;
 
     kfd_version(kfd, &major, &minor);
-    printf("KFD interface %u.%u, %u usable GPUs, %u CPU nodes\n", major, minor,
-           kfd_device_count(kfd), kfd_cpu_node_count(kfd));
+    printf("KFD interface %u.%u, %u usable GPU%s, %u CPU node%s\n", major, minor,
+           kfd_device_count(kfd), plural(kfd_device_count(kfd)), kfd_cpu_node_count(kfd),
+           plural(kfd_cpu_node_count(kfd)));
     for (uint32_t i = 0; kfd_skipped(kfd, i); i++)
         printf("  left out: %s\n", kfd_skipped(kfd, i));
     for (uint32_t i = 0; i < kfd_device_count(kfd); i++)
@@ -180,7 +199,7 @@ static void text_info(struct kfd *kfd, struct vmm *vmm)
         if (is_able(kfd, vmm, abilities[i].bit))
             printf("  yes  %s\n", abilities[i].name);
         else
-            printf("  no   %s (needs %s)\n", abilities[i].name, abilities[i].needs);
+            printf("  no   %s (%s)\n", abilities[i].name, why_not(kfd, abilities[i].bit));
     }
     if (vmm_engine(vmm) != VMM_ENGINE_NONE)
         printf("  granularity: %s at least, %s recommended\n",

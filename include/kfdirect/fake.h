@@ -99,7 +99,8 @@ struct fake_translation {
 };
 
 /* The GPU side of the calling process's compute VM. Reads and writes go through the TLB and fill
- * it; -EFAULT on a fault, with the reason in fault (which may be NULL). gpu is an index. */
+ * it; -EFAULT on a fault, with the reason in fault (which may be NULL); -ENOTRECOVERABLE in strict
+ * mode for what fake_strict_report() tells. gpu is an index. */
 KFDIRECT_API int fake_gpu_translate(struct fake *fake, uint32_t gpu, uint64_t va,
                                     enum fake_access access, struct fake_translation *out);
 KFDIRECT_API int fake_gpu_read(struct fake *fake, uint32_t gpu, uint64_t va, void *buf, size_t size,

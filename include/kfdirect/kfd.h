@@ -10,6 +10,9 @@
  * on any object that is not being closed at the same time, but not from a signal handler. None is a
  * point of cancellation (pthreads(7)).
  *
+ * Pointers to objects and for results must not be NULL unless a function says that they may.
+ * Handles, descriptors, addresses, sizes and flags may be anything: what is wrong is an error.
+ *
  * On -EINTR and -EAGAIN the layer repeats the request with the same argument block, which keeps
  * n_success of a MAP or UNMAP as the kernel left it; after a million tries it gives up with
  * -EAGAIN. FREE is sent once, with all signals blocked, because the kernel cannot restart it: see
@@ -370,10 +373,12 @@ KFDIRECT_API int kfd_mem_available(struct kfd_device *dev, uint64_t *bytes);
  * memory, PUBLIC or CONTIGUOUS without VRAM, PUBLIC where the CPU does not see all VRAM;
  * -EOPNOTSUPP for CONTIGUOUS before KFD 1.16. Overlap of va still shows at MAP only. mmap_offset
  * (may be NULL): where to mmap the device's render node (offset 0 of the memory only) or, for
- * MMIO_REMAP, /dev/kfd. For USERPTR it is required and holds the page-aligned CPU address on entry.
- * The handle is the caller's, ended by kfd_mem_free; on failure nothing is written. Other errors:
- * -ENOMEM memory of that kind exhausted (the process's own memory is never evicted for it); -EFAULT
- * or -EPERM no writable memory at a userptr; -EADDRINUSE an SVM range at va.
+ * MMIO_REMAP, /dev/kfd: by map_pages of kfd_get_sys()'s operations, which is mmap(2) itself only on
+ * the real driver and under kfdirect fake. For USERPTR it is required and holds the page-aligned
+ * CPU address on entry. The handle is the caller's, ended by kfd_mem_free; on failure nothing is
+ * written. Other errors: -ENOMEM memory of that kind exhausted (the process's own memory is never
+ * evicted for it); -EFAULT or -EPERM no writable memory at a userptr; -EADDRINUSE an SVM range at
+ * va.
  */
 KFDIRECT_API int kfd_mem_alloc(struct kfd_device *dev, uint64_t va, uint64_t size, uint32_t flags,
                                uint64_t *handle, uint64_t *mmap_offset);
@@ -447,7 +452,8 @@ KFDIRECT_API int kfd_gem_create(struct kfd_device *dev, uint64_t size, bool vram
 /* PRIME_HANDLE_TO_FD: read-write, close-on-exec, above 2; the descriptor is the caller's. -ENOENT
  * unknown handle; -EMFILE. */
 KFDIRECT_API int kfd_gem_export(struct kfd_device *dev, uint32_t gem, int *fd);
-/* AMDGPU_GEM_MMAP: the offset to mmap the render node at, from the BO's start only. -ENOENT unknown
+/* AMDGPU_GEM_MMAP: the offset to mmap the render node at, from the BO's start only; see
+ * kfd_mem_alloc for how. -ENOENT unknown
  * handle; -EPERM memory without CPU access. */
 KFDIRECT_API int kfd_gem_mmap_offset(struct kfd_device *dev, uint32_t gem, uint64_t *offset);
 

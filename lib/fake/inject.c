@@ -77,6 +77,10 @@ static int check(const struct fake *fake, const struct fake_injection *i)
         return kfd_fail(-EINVAL, "fake_injection: error %d is no errno", i->error);
     if (i->gpu != FAKE_ANY_GPU && i->gpu >= fake->profile->gpu_count)
         return kfd_fail(-EINVAL, "fake_injection: GPU %u of %u", i->gpu, fake->profile->gpu_count);
+    if (i->request != 0 && i->request >> 8 != KFD_UAPI_TYPE_KFD &&
+        i->request >> 8 != KFD_UAPI_TYPE_DRM)
+        return kfd_fail(-EINVAL, "fake_injection: request 0x%x: its type is neither 'K' nor 'd'",
+                        i->request);
     if (i->point == FAKE_INJECT_SILENT && i->request != 0 &&
         i->request != (KFD_UAPI_TYPE_DRM << 8 | DRM_NR_GEM_VA))
         return kfd_fail(-EINVAL, "fake_injection: only GEM_VA fails silently");

@@ -47,27 +47,28 @@ static uint64_t address(const void *ptr)
 /* Whether the range is ours to walk; ordinary memory, registered or not, is not. A range that
  * begins outside and reaches into ours is neither, and nor is one that the kind calls the device's
  * but is unknown here: most likely it was freed, and a CPU access would be a fault. */
-static hipError_t classify(struct hip_state *state, const void *ptr, size_t size, bool device,
-                           bool *ours)
+static hipError_t classify(struct hip_state *state, const char *what, const void *ptr, size_t size,
+                           bool device, bool *ours)
 {
     struct vmm_range first;
 
     if (size - 1 > UINT64_MAX - address(ptr))
-        return hip_fail(hipErrorInvalidValue, "0x%zx bytes at 0x%llx leave the address space", size,
-                        (unsigned long long)address(ptr));
+        return hip_fail(hipErrorInvalidValue, "%s: 0x%zx bytes at 0x%llx leave the address space",
+                        what, size, (unsigned long long)address(ptr));
     vmm_query(state->vmm, address(ptr), &first);
     *ours = first.kind != VMM_KIND_NONE && first.kind != VMM_KIND_REGISTERED;
     if (*ours)
         return hipSuccess;
     if (vmm_holds(state->vmm, address(ptr), size))
         return hip_fail(hipErrorInvalidValue,
-                        "0x%zx bytes at 0x%llx begin outside GPU memory and reach into it", size,
-                        (unsigned long long)address(ptr));
+                        "%s: 0x%zx bytes at 0x%llx begin outside GPU memory and reach into it",
+                        what, size, (unsigned long long)address(ptr));
     if (device &&
         (first.kind != VMM_KIND_REGISTERED || size > first.base + first.size - address(ptr)))
-        return hip_fail(hipErrorInvalidValue,
-                        "0x%zx bytes at 0x%llx are neither this library's nor registered", size,
-                        (unsigned long long)address(ptr));
+        return hip_fail(
+            hipErrorInvalidValue,
+            "%s: 0x%zx bytes at 0x%llx are not the device's: neither HIP's nor registered", what,
+            size, (unsigned long long)address(ptr));
     return hipSuccess;
 }
 
@@ -143,9 +144,9 @@ static hipError_t copy(void *dst, const void *src, size_t size, hipMemcpyKind ki
         return code;
     if (!dst || !src)
         return hip_null(dst ? "src" : "dst");
-    code = classify(state, dst, size, to_device(kind), &to_ours);
+    code = classify(state, "dst", dst, size, to_device(kind), &to_ours);
     if (code == hipSuccess)
-        code = classify(state, src, size, from_device(kind), &from_ours);
+        code = classify(state, "src", src, size, from_device(kind), &from_ours);
     if (code != hipSuccess)
         return code;
     if (to_ours && from_ours)
@@ -285,7 +286,7 @@ static hipError_t fill(hipStream_t stream, void *dst, uint32_t value, unsigned i
                         (unsigned long long)address(dst), width);
     if (count > SIZE_MAX / width)
         return hip_fail(hipErrorInvalidValue, "count is 0x%zx", count);
-    code = classify(state, dst, count * width, true, &ours);
+    code = classify(state, "dst", dst, count * width, true, &ours);
     if (code != hipSuccess)
         return code;
     if (!ours) /* the program's own, registered */

@@ -22,8 +22,9 @@ hipError_t hip_check_location(const struct hip_state *state, const hipMemLocatio
         return hip_fail(hipErrorInvalidValue, "%s: NUMA node %d: there are %u", what, location->id,
                         nodes);
     default:
-        return hip_fail(hipErrorInvalidValue, "%s is of type %d, which is not known here", what,
-                        (int)location->type);
+        return hip_fail(hipErrorInvalidValue,
+                        "%s is of type %d, which is no place known here (a device is of type %d)",
+                        what, (int)location->type, (int)hipMemLocationTypeDevice);
     }
 }
 

@@ -65,9 +65,11 @@ int kfd_gem_va(struct kfd_device *dev, enum kfd_va_op op, uint32_t gem, uint64_t
     };
 
     if (op < KFD_VA_MAP || op > KFD_VA_REPLACE)
-        return kfd_fail(-EINVAL, "GEM_VA operation %d", (int)op);
+        return kfd_fail(-EINVAL, "device %u: GEM_VA: there is no operation %d", dev->info.index,
+                        (int)op);
     if (flags & ~RIGHTS)
-        return kfd_fail(-EINVAL, "GEM_VA flags 0x%x", flags);
+        return kfd_fail(-EINVAL, "device %u: GEM_VA: flags 0x%x has bits that are not rights",
+                        dev->info.index, flags);
     if (kfd_caps_drm_timeline(&dev->info) && kfd_is_owner(dev->kfd))
         return change_on_timeline(dev, &args);
     return va_request(dev, DRM_CODE_GEM_VA_OLD, &args);

@@ -50,7 +50,9 @@ static int check_range(const struct kfd_device *dev, uint64_t va, uint64_t size)
 {
     const struct kfd_device_info *info = &dev->info;
 
-    if (size == 0 || !aligned(size) || !aligned(va))
+    if (size == 0)
+        return kfd_fail(-EINVAL, "va 0x%llx: size is 0", (unsigned long long)va);
+    if (!aligned(size) || !aligned(va))
         return kfd_fail(-EINVAL, "va 0x%llx, size 0x%llx: not multiples of the GPU page",
                         (unsigned long long)va, (unsigned long long)size);
     if (va && (va < info->va_base || va > info->va_limit || size - 1 > info->va_limit - va))
@@ -75,8 +77,10 @@ int kfd_mem_alloc(struct kfd_device *dev, uint64_t va, uint64_t size, uint32_t f
         ret = check_range(dev, va, size);
     if (ret == 0 && (flags & KFD_MEM_USERPTR)) {
         args.mmap_offset = mmap_offset ? *mmap_offset : 0;
-        if (args.mmap_offset == 0 || !aligned(args.mmap_offset))
-            ret = kfd_fail(-EINVAL, "userptr 0x%llx: not a page of this process",
+        if (!mmap_offset)
+            ret = kfd_fail(-EINVAL, "USERPTR: mmap_offset is NULL, and should hold the address");
+        else if (args.mmap_offset == 0 || !aligned(args.mmap_offset))
+            ret = kfd_fail(-EINVAL, "USERPTR: mmap_offset 0x%llx is no page of this process",
                            (unsigned long long)args.mmap_offset);
     }
     if (ret == 0)

@@ -287,9 +287,9 @@ int vmm_create(struct vmm *vmm, const struct vmm_props *props, uint64_t size, vm
         return kfd_fail(-EINVAL, "location %d is neither device nor host", (int)props->location);
     if (props->device >= vmm->device_count)
         return kfd_fail(-ENODEV, "device %u: there are %u", props->device, vmm->device_count);
-    if (size == 0 || !vmm_aligned(size, vmm->granule))
-        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
-                        (unsigned long long)size, (unsigned long long)vmm->granule);
+    err = vmm_check_size(vmm, size);
+    if (err)
+        return err;
     vmm_alloc_reap(vmm);
     err = begin(vmm, props, size, &alloc);
     if (err)

@@ -10,10 +10,10 @@
 static int check_part(const struct vmm_alloc *alloc, uint64_t size, uint64_t offset)
 {
     struct vmm *vmm = alloc->vmm;
+    int err = vmm_check_multiple(vmm, "offset", offset);
 
-    if (!vmm_aligned(offset, vmm->granule))
-        return kfd_fail(-EINVAL, "offset 0x%llx is not a multiple of 0x%llx",
-                        (unsigned long long)offset, (unsigned long long)vmm->granule);
+    if (err)
+        return err;
     if (offset > alloc->size || size > alloc->size - offset)
         return kfd_fail(-EINVAL, "offset 0x%llx + size 0x%llx is beyond the handle's 0x%llx bytes",
                         (unsigned long long)offset, (unsigned long long)size,

@@ -130,7 +130,8 @@ static int check_piece(const struct vmm_mapping *map, uint64_t va, uint32_t need
                     (map->write_mask ? VMM_PROT_WRITE : 0u) | map->host_prot;
 
     if ((need & held) != need)
-        return kfd_fail(-EINVAL, "address 0x%llx: nobody has %s access to the mapping at 0x%llx",
+        return kfd_fail(-EINVAL,
+                        "address 0x%llx: nobody was given %s access to the mapping at 0x%llx",
                         (unsigned long long)va, need & VMM_PROT_WRITE ? "write" : "read",
                         (unsigned long long)map->va);
     if (!vmm_alloc_host_visible(map->alloc))

@@ -158,15 +158,15 @@ int vmm_reserve(struct vmm *vmm, uint64_t size, uint64_t align, uint64_t hint, u
         return err;
     if (!va)
         return kfd_fail(-EINVAL, "va is NULL");
-    if (size == 0 || !vmm_aligned(size, vmm->granule))
-        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
-                        (unsigned long long)size, (unsigned long long)vmm->granule);
+    err = vmm_check_size(vmm, size);
+    if (err)
+        return err;
     if (align & (align - 1))
         return kfd_fail(-EINVAL, "alignment 0x%llx is not a power of two",
                         (unsigned long long)align);
-    if (!vmm_aligned(hint, vmm->granule))
-        return kfd_fail(-EINVAL, "hint 0x%llx is not a multiple of 0x%llx",
-                        (unsigned long long)hint, (unsigned long long)vmm->granule);
+    err = vmm_check_multiple(vmm, "hint", hint);
+    if (err)
+        return err;
     err = vmm_resv_new(vmm, size, align, hint, &resv);
     if (err)
         return err;

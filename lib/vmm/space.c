@@ -204,7 +204,7 @@ static int reserve_between(struct vmm_space *s, uint64_t size, uint64_t align,
     }
     return kfd_fail(-ENOMEM,
                     "the GPUs' address range 0x%llx..0x%llx has no free 0x%llx bytes at a multiple "
-                    "of 0x%llx",
+                    "of 0x%llx, or the process may have no more (RLIMIT_AS)",
                     (unsigned long long)s->arenas.low, (unsigned long long)s->arenas.high - 1,
                     (unsigned long long)size, (unsigned long long)align);
 }

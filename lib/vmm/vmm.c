@@ -23,14 +23,27 @@ int vmm_need_engine(const struct vmm *vmm)
     return kfd_fail(-EOPNOTSUPP, "no memory mapping works here: %s", vmm->reason);
 }
 
+int vmm_check_multiple(const struct vmm *vmm, const char *what, uint64_t value)
+{
+    if (vmm_aligned(value, vmm->granule))
+        return 0;
+    return kfd_fail(-EINVAL, "%s 0x%llx is not a multiple of 0x%llx", what,
+                    (unsigned long long)value, (unsigned long long)vmm->granule);
+}
+
+int vmm_check_size(const struct vmm *vmm, uint64_t size)
+{
+    return size ? vmm_check_multiple(vmm, "size", size) : kfd_fail(-EINVAL, "size is 0");
+}
+
 int vmm_check_range(const struct vmm *vmm, uint64_t va, uint64_t size)
 {
-    if (size == 0 || !vmm_aligned(size, vmm->granule))
-        return kfd_fail(-EINVAL, "size 0x%llx is not a multiple of 0x%llx",
-                        (unsigned long long)size, (unsigned long long)vmm->granule);
-    if (!vmm_aligned(va, vmm->granule))
-        return kfd_fail(-EINVAL, "address 0x%llx is not a multiple of 0x%llx",
-                        (unsigned long long)va, (unsigned long long)vmm->granule);
+    int err = vmm_check_size(vmm, size);
+
+    if (!err)
+        err = vmm_check_multiple(vmm, "address", va);
+    if (err)
+        return err;
     if (size > UINT64_MAX - va)
         return kfd_fail(-EINVAL, VMM_RANGE " leaves the address space", VMM_RANGE_ARGS(va, size));
     return 0;

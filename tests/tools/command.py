@@ -142,9 +142,13 @@ def info_says_why_an_old_kernel_can_do_less():
     expect(not found["vmm"]["mapping another GPU's memory"], found["vmm"])
     result = run("info", "--machine", "mi210:2", "--kernel", "6.1")
     expect("no   read-only mappings (needs KFD 1.15)" in result.stdout, result.stdout)
-    for machine, able in (("mi210:2", True), ("mi210:1", False)):
+    for machine, able, why in (("mi210:2", True, None), ("mi210:1", False, "there is one GPU"),
+                               ("navi31:2", False, "no GPU reaches another"),
+                               ("none", False, "there is no usable GPU")):
         found = info(machine)
         expect(found["vmm"]["mapping another GPU's memory"] == able, found["vmm"])
+        text = run("info", "--machine", machine).stdout
+        expect(able or f"no   mapping another GPU's memory ({why})" in text, text)
 
 
 @case

@@ -232,6 +232,11 @@ static void test_nonsense_is_refused(void **state)
          .request = NR(KFD_CODE_MAP_MEMORY_TO_GPU),
          .point = FAKE_INJECT_SILENT},
         {.size = sizeof(bad[0]), .gpu = FAKE_ANY_GPU, .fd = FAKE_ANY_FD, .point = 99},
+        {.size = sizeof(bad[0]), /* the number without its type */
+         .gpu = FAKE_ANY_GPU,
+         .fd = FAKE_ANY_FD,
+         .error = EIO,
+         .request = 0x16},
     };
     struct rig r;
 

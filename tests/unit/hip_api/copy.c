@@ -195,6 +195,8 @@ static void test_bad_arguments_are_refused(void **state)
     HIP_FAILS(hipMemcpy(NULL, a, 1, hipMemcpyDefault), hipErrorInvalidValue, "dst");
     HIP_FAILS(hipMemcpy(b, NULL, 1, hipMemcpyDefault), hipErrorInvalidValue, "src");
     HIP_FAILS(hipMemcpy(b, a, 1, (hipMemcpyKind)9), hipErrorInvalidMemcpyDirection, "9");
+    HIP_FAILS(hipMemcpy(b, a, 1, hipMemcpyHostToDevice), hipErrorInvalidValue, "dst: 0x1 bytes");
+    HIP_FAILS(hipMemcpy(b, a, 1, hipMemcpyDeviceToHost), hipErrorInvalidValue, "src: 0x1 bytes");
     HIP_FAILS(hipMemcpy(b, a, SIZE_MAX, hipMemcpyDefault), hipErrorInvalidValue, "address space");
     HIP_FAILS(hipMemcpyPeer(b, 0, a, 2, 1), hipErrorInvalidDevice, "device 2");
     HIP_OK(hipStreamCreate(&stale));

@@ -115,6 +115,7 @@ static void test_unknown_operations_and_flags_are_refused(void **state)
 
     assert_int_equal(kfd_gem_va(dev, (enum kfd_va_op)0, 5, VA, 0, 0x1000, 0), -EINVAL);
     assert_int_equal(kfd_gem_va(dev, (enum kfd_va_op)5, 5, VA, 0, 0x1000, 0), -EINVAL);
+    assert_non_null(strstr(kfd_error_text(), "device 0: GEM_VA: there is no operation 5"));
     assert_int_equal(kfd_gem_va(dev, KFD_VA_MAP, 5, VA, 0, 0x1000, 1), -EINVAL);
     assert_int_equal(kfd_gem_va(dev, KFD_VA_MAP, 5, VA, 0, 0x1000, 0x10), -EINVAL);
     assert_int_equal(r.changes, 0);

@@ -201,6 +201,9 @@ static void test_userptr_takes_its_address_from_the_offset(void **state)
     uint64_t handle, address = 0x7000;
 
     assert_int_equal(kfd_mem_alloc(f->devs[0], VA, SIZE, KFD_MEM_USERPTR, &handle, NULL), -EINVAL);
+    assert_non_null(strstr(kfd_error_text(), "mmap_offset is NULL"));
+    assert_int_equal(kfd_mem_alloc(f->devs[0], VA, 0, KFD_MEM_VRAM, &handle, NULL), -EINVAL);
+    assert_non_null(strstr(kfd_error_text(), "size is 0"));
     address = 0;
     assert_int_equal(kfd_mem_alloc(f->devs[0], VA, SIZE, KFD_MEM_USERPTR, &handle, &address),
                      -EINVAL);

@@ -68,6 +68,9 @@ static void sizes_that_overflow_are_refused(struct fixture *f)
     int fd = 9;
 
     fixture_map(f, va, 2 * MIB, 0, handle);
+    REFUSED(f, vmm_reserve(f->vmm, 0, 0, 0, &out), "size is 0");
+    REFUSED(f, vmm_create(f->vmm, &(struct vmm_props){.device = 0}, 0, &out), "size is 0");
+    REFUSED(f, vmm_map(f->vmm, va, 0, 0, handle), "size is 0");
     REFUSED(f, vmm_map(f->vmm, va, most, 0, handle), "0x");
     REFUSED(f, vmm_map(f->vmm, most, 2 * MIB, 0, handle), "address space");
     REFUSED(f, vmm_map(f->vmm, va, 2 * MIB, most, handle), "offset");
