@@ -73,11 +73,11 @@ static inline bool vmm_aligned(uint64_t value, uint64_t to)
 /* -EOPNOTSUPP with the reason when no engine works, else 0. */
 int vmm_need_engine(const struct vmm *vmm);
 
-/* A sub-range check shared by every call that takes va and size: size not 0, both multiples of the
- * granule, no overflow. */
-/* -EINVAL and a text that names it, unless it is a multiple of the granule; a size must not be 0. */
+/* -EINVAL unless it is a multiple of the granule; a size must not be 0 either. */
 int vmm_check_multiple(const struct vmm *vmm, const char *what, uint64_t value);
 int vmm_check_size(const struct vmm *vmm, uint64_t size);
+/* A sub-range check shared by every call that takes va and size: size not 0, both multiples of the
+ * granule, no overflow. */
 int vmm_check_range(const struct vmm *vmm, uint64_t va, uint64_t size);
 
 #endif

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 root, kfdirect = sys.argv[1:3]
 profiles = root + "/lib/fake/profiles/"
@@ -105,5 +106,14 @@ for row in rows:
     check(name + ": versions", row[1], "%s, %s" % (found["kfd"], found["gpus"][0]["drm"]))
     said = re.search(r"^\.It Sy %s\n.*?KFD ([0-9.]+\d)" % re.escape(name), man, re.M)
     check(name + ": in kfdirect-fake(7)", said and said[1], found["kfd"])
+
+# The files that the format's description shows.
+readme = open(profiles + "README.md").read()
+with tempfile.TemporaryDirectory() as folder:
+    for file, block in re.findall(r"`(mine\.\w+)`:\n\n((?:    .*\n)+)", readme):
+        with open(folder + "/" + file, "w") as out:
+            out.write(re.sub(r"^    ", "", block, flags=re.M))
+    found = info(folder + "/mine.machine:2", folder + "/mine.kernel")
+    check("the example of a machine and of a kernel", found and len(found["gpus"]), 2)
 print("1..%d" % number)
 sys.exit(failed != 0)
