@@ -13,6 +13,7 @@
 #define FAMILY_AI 141u
 #define COUNTER_KHZ 100000u
 #define CE_RAM_SIZE 0x8000u
+#define CE_RAM_SIZE_GFX10 0x10000u
 #define DEV_INFO_MAX 448u
 #define MMR_MAX 128u
 #define REG_GB_ADDR_CONFIG 0x263eu
@@ -175,6 +176,14 @@ static void fill_addresses(const struct fake_kernel *kernel, const struct fake_g
     d->gart_page_size = FAKE_PAGE;
 }
 
+/* Chips of gfx11 and later have no constant engine. */
+static uint32_t ce_ram_size(const struct fake_gpu *gpu)
+{
+    uint32_t major = fake_gpu_gfx_major(gpu);
+
+    return major < 10 ? CE_RAM_SIZE : major == 10 ? CE_RAM_SIZE_GFX10 : 0;
+}
+
 static int dev_info(struct fake_call *call, const struct drm_amdgpu_info *info)
 {
     const struct fake_kernel *kernel = &call->fake->profile->kernel;
@@ -197,7 +206,7 @@ static int dev_info(struct fake_call *call, const struct drm_amdgpu_info *info)
         .wave_front_size = gpu->wave_front_size,
         .num_shader_visible_vgprs = fake_gpu_gfx_major(gpu) >= 10 ? 1024 : 256,
         .num_cu_per_sh = gpu->cu_per_simd_array,
-        .ce_ram_size = fake_gpu_gfx_major(gpu) < 10 ? CE_RAM_SIZE : 0,
+        .ce_ram_size = ce_ram_size(gpu),
     };
 
     fill_cus(gpu, &d);
@@ -371,7 +380,8 @@ static int hw_ip(struct fake_call *call, const struct drm_amdgpu_info *info)
         (info->query == AMDGPU_INFO_HW_IP_INFO && info->query_hw_ip.ip_instance != 0))
         return -EINVAL;
     ip.hw_ip_version_major = major;
-    ip.hw_ip_version_minor = gpu->gfx_target_version / 100 % 100;
+    /* Of the driver's block, which from gfx10 on serves all minor versions. */
+    ip.hw_ip_version_minor = major < 10 ? gpu->gfx_target_version / 100 % 100 : 0;
     switch (info->query_hw_ip.type) {
     case AMDGPU_HW_IP_GFX:
         count = 1;

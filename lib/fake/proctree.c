@@ -97,10 +97,10 @@ static const char *const stats[] = {"evicted_ms", "cu_occupancy"};
 static const char *const counters[] = {"faults", "page_in", "page_out"};
 static const char *const queue_files[] = {"gpuid", "size", "type"};
 
-/* Chips before gfx9 do not count it. */
+/* Only of gfx9 the driver counts occupied units. */
 static uint32_t stats_of(const struct fake *fake, int gpu)
 {
-    return fake_gpu_gfx_major(&fake->profile->gpus[gpu]) >= 9 ? 2 : 1;
+    return fake_gpu_gfx_major(&fake->profile->gpus[gpu]) == 9 ? 2 : 1;
 }
 
 static bool is_one_of(const char *name, const char *const *names, uint32_t n)

@@ -14,6 +14,7 @@
 #define USER_END 0x7ffffffff000ull
 #define MIN_RING 1024u
 #define MAX_CU_MASK_BITS 1024u
+#define HEADER_SINCE 13u /* KFD 1.13 writes a header into the save area */
 #define MAX_PERCENTAGE 100u
 #define MAX_PRIORITY 15u
 #define DOORBELL_MMAP (3ull << 62)
@@ -331,10 +332,20 @@ int fake_kfd_update_queue(struct fake_call *call, void *arg)
     return 0;
 }
 
+/* From gfx10 on two compute units make a workgroup processor, which is on or off as a whole. */
+static bool in_pairs(const uint32_t *mask, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++)
+        if ((mask[i] ^ mask[i] >> 1) & 0x55555555)
+            return false;
+    return true;
+}
+
 int fake_kfd_set_cu_mask(struct fake_call *call, void *arg)
 {
     const struct kfd_ioctl_set_cu_mask_args *a = arg;
     uint32_t mask[MAX_CU_MASK_BITS / 32], bits = a->num_cu_mask;
+    const struct queue *q;
 
     if (bits == 0 || bits % 32 != 0)
         return -EINVAL;
@@ -342,7 +353,12 @@ int fake_kfd_set_cu_mask(struct fake_call *call, void *arg)
         bits = MAX_CU_MASK_BITS;
     if (fake_copy_in(mask, a->cu_mask_ptr, bits / 8) != 0)
         return -EFAULT;
-    return find(call->process, a->queue_id) != NULL ? 0 : -EFAULT;
+    q = find(call->process, a->queue_id);
+    if (q == NULL)
+        return -EFAULT;
+    return fake_gpu_gfx_major(&call->fake->profile->gpus[q->gpu]) < 10 || in_pairs(mask, bits / 32)
+               ? 0
+               : -EINVAL;
 }
 
 int fake_kfd_get_queue_wave_state(struct fake_call *call, void *arg)
@@ -350,6 +366,7 @@ int fake_kfd_get_queue_wave_state(struct fake_call *call, void *arg)
     struct kfd_ioctl_get_queue_wave_state_args *a = arg;
     const struct queue *q = find(call->process, a->queue_id);
     const uint32_t nothing[4] = {0}; /* of the stack and of the waves, offset and size */
+    uint32_t major;
 
     if (q == NULL)
         return -EFAULT;
@@ -357,7 +374,9 @@ int fake_kfd_get_queue_wave_state(struct fake_call *call, void *arg)
         return -EINVAL;
     a->ctl_stack_used_size = 0;
     a->save_area_used_size = 0;
-    if (fake_gpu_gfx_major(&call->fake->profile->gpus[q->gpu]) < 9)
+    major = fake_gpu_gfx_major(&call->fake->profile->gpus[q->gpu]);
+    /* gfx9 had its stack copied before there was a header. */
+    if (major < 9 || (major > 9 && call->fake->profile->kernel.kfd_minor < HEADER_SINCE))
         return 0;
     return fake_copy_out(a->ctl_stack_address, nothing, sizeof(nothing));
 }

@@ -55,13 +55,13 @@ static uint32_t cu_count(const struct fake_gpu *gpu)
     return gpu->simd_count / gpu->simd_per_cu;
 }
 
-/* Caches of a few units are shared inside a shader array; a larger one is the chip's. */
+/* Caches of a shader array's units or fewer are shared inside it; a larger one is the chip's. */
 static uint32_t cache_span(const struct fake_gpu *gpu, const struct fake_cache *cache)
 {
     uint32_t arrays = gpu->array_count ? gpu->array_count : 1;
     uint32_t array = (cu_count(gpu) + arrays - 1) / arrays;
 
-    return cache->cus < array ? array : cu_count(gpu);
+    return cache->cus <= array ? array : cu_count(gpu);
 }
 
 static uint32_t caches_per_span(const struct fake_gpu *gpu, const struct fake_cache *cache)

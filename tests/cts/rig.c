@@ -25,6 +25,8 @@ int rig_make(struct cts *c, struct rig *r, uint32_t gpu, uint64_t va)
 
     if (waves > cus * 40)
         waves = cus * 40;
+    if (rig_property(c, gpu, "gfx_target_version ") >= 100100)
+        waves = cus * 32;
     r->gpu = gpu;
     r->save = (uint32_t)rig_property(c, gpu, "cwsr_size ");
     r->ctl = (uint32_t)rig_property(c, gpu, "ctl_stack_size ");

@@ -23,10 +23,19 @@ struct layout {
     uint8_t bits[4];     /* index bits from the root to the leaf */
 };
 
+/* gfx8, gfx9, gfx10 */
 static const struct layout layouts[] = {
     {.base = 0x50e, .step = 1, .base_shift = 12, .fb = 0x809, .levels = 1, .bits = {18, 10}},
     {.base = 0x1a72b + 16, .step = 2, .levels = 3, .bits = {9, 9, 9, 9}},
+    {.base = 0x28eb + 16, .step = 2, .levels = 3, .bits = {9, 9, 9, 9}},
 };
+
+static const struct layout *layout_of(uint32_t gfx_version)
+{
+    uint32_t i = gfx_version / 10000 - 8;
+
+    return i < sizeof layouts / sizeof *layouts ? &layouts[i] : NULL;
+}
 
 #define RIG_AT ((uint64_t)32 << 30)
 #define VMIDS 8
@@ -200,7 +209,9 @@ int cts_walk_start(struct cts *c)
     for (uint32_t gpu = 0; !c->fake && gpu < c->gpus; gpu++) {
         struct walker *w = &walkers[gpu];
 
-        w->layout = &layouts[c->gpu[gpu].va_limit >> 40 != 0];
+        w->layout = layout_of((uint32_t)rig_property(c, gpu, "gfx_target_version "));
+        if (!w->layout)
+            return -ENOSYS;
         w->regs = open_debug(c, gpu, "amdgpu_regs", O_RDWR);
         open_vram(c, w, gpu);
         if (w->regs < 0 || w->vram < 0 || !find_root(c, w, gpu))

@@ -75,7 +75,8 @@ mkdir -p "$tree"/{bin,dev,proc,sys,tmp,lib/firmware,"lib/modules/$kver/extra"}
 cp "$(command -v busybox)" "$tree/bin/busybox"
 install -m 755 "$here/guest/init.sh" "$tree/init"
 cp "$dir/module/hollow.ko" "$tree/lib/modules/$kver/extra/"
-for chip in vegam vega10; do python3 "$here/guest/mkfw.py" "$tree/lib/firmware" $chip; done
+for chip in vegam vega10 navi10; do python3 "$here/guest/mkfw.py" "$tree/lib/firmware" $chip; done
+python3 "$here/guest/mkdiscovery.py" "$tree/lib/firmware"
 for m in amdgpu vgem udmabuf virtio_pci virtio_blk; do
     modprobe -d "$dir/root" -S "$kver" --show-depends "$m" 2> /dev/null || true
 done | awk '$1 == "insmod" { print $2 }' | sort -u | while read -r ko; do

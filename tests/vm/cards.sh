@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # cards.sh GFX CARDS VRAM BAR UPDATE
 # The kernel command line words that make hollow cards and let amdgpu bind to them.
-#   GFX 8 (VegaM, 40-bit addresses) or 9 (Vega10, 47-bit); CARDS 0 to 4; VRAM MiB of each and BAR
-#   MiB of it that the CPU sees, powers of two; UPDATE cpu or sdma: who writes the page tables
+#   GFX 8 (VegaM, 40-bit addresses), 9 (Vega10, 47-bit) or 10 (Navi10, 47-bit); CARDS 0 to 4; VRAM
+#   MiB of each and BAR MiB of it that the CPU sees, powers of two; UPDATE cpu or sdma: who writes
+#   the page tables
 set -euo pipefail
 gfx=$1 cards=$2 vram=$3 bar=$4 update=$5
 kept=$(((cards * (vram + 6) + 127) / 128 * 128))
@@ -29,6 +30,16 @@ case $gfx in
     echo "hollow.reg_off=0x378c,0x14c,0x4ec4,0x5044,0x56c4,0x5844" "hollow.reg_val=$vram,0x200,4,4,4,4"
     echo hollow.force_off=0x69b88,0x69c18,0xa318,0x30ac hollow.force_val=1,0xffffffff,0xffffffff,0xffffffff
     echo amdgpu.fw_load_type=0 amdgpu.agp=0
+    ;;
+10) # preset: the same, and how memory is spread over channels
+    echo hollow.device=0x731f hollow.revision=0xc1
+    echo "hollow.reg_off=0x378c,0x14c,0x98f8,0x4ec4,0x5044,0x66c4,0x6844" "hollow.reg_val=$vram,0x200,0x44,4,4,4,4"
+    # held: the semaphore; flushes of both hubs acknowledged; instruction caches of the four
+    # microcontrollers emptied
+    off=0x69b88,0x69c18,0xa318,0x3e10c,0x3e11c,0x3e12c,0x3e13c
+    echo hollow.force_off=$off hollow.force_val=1,0xffffffff,0xffffffff,2,2,2,2
+    # the list of blocks from a file; the graphics ring started by registers and not by the KIQ
+    echo amdgpu.discovery=2 amdgpu.async_gfx_ring=0 amdgpu.fw_load_type=0 amdgpu.agp=0
     ;;
 *) exit 2 ;;
 esac

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ci.sh [--kernel 6.12|6.1] [--cards N] [--gfx 8|9] [--build FOLDER] [--record] [--long]
+# ci.sh [--kernel 6.12|6.1] [--cards N] [--gfx 8|9|10] [--build FOLDER] [--record] [--long]
 # The whole ground in the guest: the conformance suite on every recorded machine, compared row by
 # row, what Debian's libdrm_amdgpu, libhsakmt and rocminfo say there, compared as well, and the
 # library's own programs. With a kernel, cards or gfx only what fits is run. --record writes the
 # rows of this run over the recorded ones instead of comparing. --long adds the whole suite on four
-# cards, of both kernels.
+# cards of both kernels and on gfx10 of 6.1.
 # The last line is "N passed, N failed, N skipped". KFDIRECT_VM=skip leaves the ground out.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -119,7 +119,10 @@ strangers() {
     local rows=$top/tests/strangers/recorded/$1-gfx$2-$3.rows got=$out/$1-gfx$2-$3-cpu-1-strangers.sh.rows
     local lines=$top/tests/strangers/rocminfo_rows.py machine=vega10-hollow after='' extra=() p
     chosen "$1" "$2" "$3" || return 0
-    [ "$2" = 9 ] || machine=vegam-hollow
+    case $2 in
+    8) machine=vegam-hollow ;;
+    10) machine=navi10-hollow ;;
+    esac
     for p in libdrm hsakmt; do extra+=("$build/tests/strangers/stranger_$p=t/stranger_$p"); done
     extra+=("$(command -v rocminfo)=t/rocminfo" /usr/share/libdrm/amdgpu.ids=usr/share/libdrm/amdgpu.ids)
     [ -n "$record" ] || extra+=("$rows=t/expect") after="python3 $lines guest $rows $got"
@@ -154,14 +157,15 @@ ground_demo() {
 }
 
 for k in 6.12 6.1; do
-    for machine in '9 1' '9 2' '8 1' '9 0'; do
+    for machine in '9 1' '9 2' '8 1' '9 0' '10 1'; do
+        [ "$k $machine" != '6.1 10 1' ] || [ -n "$long$record" ] || continue
         # shellcheck disable=SC2086
         cts $k $machine cpu
     done
     [ -n "$record" ] || ground_demo $k
 done
 if [ -n "$have_strangers" ]; then
-    for machine in '6.12 9 1' '6.12 9 2' '6.12 8 1' '6.1 9 2'; do
+    for machine in '6.12 9 1' '6.12 9 2' '6.12 8 1' '6.12 10 1' '6.1 9 2'; do
         # shellcheck disable=SC2086
         strangers $machine
     done

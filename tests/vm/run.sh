@@ -4,7 +4,7 @@
 # kernel in an emulated guest with hollow cards.
 #   TEST             a program with its arguments as one word ("build/tests/cts/cts --all"), or a
 #                    file.tar whose first entry is t/run.sh
-#   --kernel 6.12|6.1   --cards 0..4   --gfx 9|8   --update cpu|sdma   default 6.12, 1, 9, cpu
+#   --kernel 6.12|6.1   --cards 0..4   --gfx 10|9|8  --update cpu|sdma   default 6.12, 1, 9, cpu
 #   --vram MIB       of each card, default 128; --bar MIB: what of it the CPU sees, default all
 #   --limit SECONDS  for each test, default 120
 #   --out FOLDER     keep NAME.out, NAME.rows and NAME.log here, default $cache/out

@@ -198,7 +198,11 @@ static void test_sdma_has_a_version_of_its_own(void **state)
     static const struct {
         const char *machine;
         uint32_t major, minor;
-    } chips[] = {{"vegam-hollow", 3, 1}, {"mi210", 4, 0}, {"mi300x", 4, 4}, {"navi31", 6, 0}};
+    } chips[] = {{"vegam-hollow", 3, 1},
+                 {"mi210", 4, 0},
+                 {"mi300x", 4, 4},
+                 {"navi10-hollow", 5, 0},
+                 {"navi31", 6, 0}};
 
     for (size_t i = 0; i < sizeof(chips) / sizeof(chips[0]); i++) {
         struct rig f;

@@ -117,6 +117,7 @@ static const struct {
     {"navi31:2", "6.12", 2, "gfx1100"},
     {"navi31-smallbar", "6.12", 1, "gfx1100"},
     {"navi48", "current", 1, "gfx1201"},
+    {"navi10-hollow", "6.12", 1, "gfx1010"},
     {"vega10-hollow:2", "6.1", 2, "gfx900"},
     {"vegam-hollow", "6.12", 1, "gfx803"},
     {"cpx64", "6.12", 64, "gfx942"},

@@ -6,9 +6,9 @@
  * is a byte array with a write mask; the BARs and the ROM are plain memory that the kernel command
  * line kept back (memmap=SIZE$BASE), so a driver that binds reads back what it wrote. A timer
  * answers the few registers the driver polls and plays the engines that the driver itself feeds:
- * two SDMA rings, of the graphics ring what its self-test needs and, on generation 9, the kernel's
- * own compute queue (KIQ). Of a user's queues those of SDMA are played, through the page tables
- * that the driver wrote; no other is ever executed.
+ * two SDMA rings, of the graphics ring what its self-test needs and, from generation 9 on, the
+ * kernel's own compute queue (KIQ). Of a user's queues those of SDMA are played, through the page
+ * tables that the driver wrote; no other is ever executed.
  *
  * Memory from `base` on: BAR0 of every card (vram_mb each), then for every card 6 MiB with BAR2
  * (doorbells, 2 MiB), BAR5 (registers, 512 KiB) and the ROM, each at a multiple of 2 MiB.
@@ -27,7 +27,7 @@
 #define HOLLOW_BAR5_SIZE 0x80000u
 #define HOLLOW_ROM_SIZE 0x20000u
 #define HOLLOW_ENGINES 2
-#define HOLLOW_USER_QUEUES 2
+#define HOLLOW_USER_QUEUES 8
 
 /* Register numbers (in dwords) and packet details of a generation. */
 struct hollow_family {
@@ -39,10 +39,12 @@ struct hollow_family {
     u32 minus;             /* 1: counts in packets are one less than meant */
     u32 kiq;               /* CP_HQD_PQ_BASE; 0: there is no KIQ to play */
     u32 active, dequeue;   /* CP_HQD_ACTIVE, and the request to give the queue up */
+    u32 users;             /* user queues of an engine */
     u32 user,
         user_next; /* from RB_CNTL of an engine: that of its first user queue; the next one's */
     u32 status, doorbell; /* from RB_CNTL: CONTEXT_STATUS, DOORBELL (bit 28: it has one) */
     u32 pt_base, pasid;   /* page-table base of VMID 0 (8 on gfx8), PASID of VMID 0 */
+    u32 gfx_bell;         /* CP_RB_DOORBELL_CONTROL */
 };
 
 struct hollow_engine {
@@ -76,7 +78,7 @@ struct hollow_card {
 
 /* What all cards have in common; set before the first card is made. */
 struct hollow_shape {
-    uint gen;    /* 8 or 9 */
+    uint gen;    /* 8, 9 or 10 */
     uint device; /* PCI device id */
     uint revision;
     u64 vram_size;
@@ -111,7 +113,7 @@ void hollow_write(struct hollow_card *c, u64 addr, u32 val);
 void hollow_copy(struct hollow_card *c, u64 dst, u64 src, u32 size);
 void hollow_fill(struct hollow_card *c, u64 dst, u32 val, u32 size);
 void hollow_interrupt(struct hollow_card *c, u32 client, u32 src, u32 ring, const u32 data[2]);
-/* A page of the process with c->vmid was not there or not allowed; gfx9 only. */
+/* A page of the process with c->vmid was not there or not allowed; not on gfx8. */
 void hollow_report_fault(struct hollow_card *c, u64 addr, bool write);
 
 /* hollow_engine.c: the rings the driver feeds. */

@@ -75,7 +75,8 @@ static void rom_table(unsigned int at, u16 size, u8 format, u8 content)
 }
 
 /* The smallest image that an AtomBIOS reader takes: signatures, two master tables, a FirmwareInfo
- * and a GFX_Info table. The numbers in it are of our own choice. */
+ * and a GFX_Info table, for generation 10 what memory there is. The numbers in it are of our own
+ * choice. */
 void hollow_fill_rom(struct hollow_card *c)
 {
     enum {
@@ -87,6 +88,7 @@ void hollow_fill_rom(struct hollow_card *c)
     enum {
         FIRMWARE = 0x400,
         GFX = 0x500,
+        VRAM = 0x580,
         INDIRECT = 0x600
     };
 
@@ -115,10 +117,22 @@ void hollow_fill_rom(struct hollow_card *c)
     rom16(DATA + 4 + 2 * 4, FIRMWARE);
     rom16(DATA + 4 + 2 * 14, GFX);
     rom16(DATA + 4 + 2 * 23, INDIRECT);
-    rom_table(FIRMWARE, 0x80, 2, 2);
-    if (hollow_shape.gen == 9)
+    if (hollow_shape.gen == 10)
+        rom_table(FIRMWARE, 0x80, 3, 3);
+    else
+        rom_table(FIRMWARE, 0x80, 2, 2);
+    if (hollow_shape.gen != 8)
         rom[FIRMWARE + 24] = 0x4c; /* where the BIOS scratch registers begin */
     rom_table(GFX, 12, 2, 1);
+    if (hollow_shape.gen == 10) {
+        rom_table(GFX, 44, 2, 2); /* with a clock, 0 here; of 2.1 the driver of 6.1 dies */
+        rom16(DATA + 4 + 2 * 28, VRAM);
+        rom_table(VRAM, 80, 2, 4);
+        rom[VRAM + 20] = 1;    /* memory modules */
+        rom[VRAM + 47] = 0x70; /* the first one's: GDDR6 */
+        rom[VRAM + 48] = 16;   /* channels */
+        rom[VRAM + 49] = 4;    /* of 1 << 4 bits */
+    }
     rom[GFX + 6] = 4;  /* shader engines */
     rom[GFX + 7] = 8;  /* tile pipes */
     rom[GFX + 8] = 6;  /* CUs per array */

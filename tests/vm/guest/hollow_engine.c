@@ -22,12 +22,14 @@ static const struct hollow_family families[] = {
         .bell = 0x12,
         .active = 0x3247,
         .dequeue = 0x325d,
+        .users = 2,
         .user = 0x80,
         .user_next = 0x80,
         .status = 0x11,
         .doorbell = 0x12,
         .pt_base = 0x50e,
         .pasid = 0xce7,
+        .gfx_bell = 0x3059,
     },
     {
         .fb = 0x1a82c,
@@ -50,18 +52,50 @@ static const struct hollow_family families[] = {
         .kiq = 0x324d,
         .active = 0x3247,
         .dequeue = 0x325d,
+        .users = 2,
         .user = 0xc0,
         .user_next = 0x60,
         .status = 0x11,
         .doorbell = 0x12,
         .pt_base = 0x1a72b,
         .pasid = 0xc2c,
+        .gfx_bell = 0x3059,
+    },
+    {
+        .fb = 0x2980,
+        .gart_base = 0x28eb,
+        .gart_start = 0x290b,
+        .gart_end = 0x292b,
+        .ih_cntl = 0x1120,
+        .ih_base = 0x1121,
+        .ih_wptr = 0x1124,
+        .ih_wptr_hi = 0x1125,
+        .ih_wptr_lo = 0x1126,
+        .sdma = 0x12e0,
+        .sdma_next = 0x600,
+        .rptr = 3,
+        .wptr = 5,
+        .wback = 8,
+        .bell = 0x2b,
+        .bell_shift = 2,
+        .minus = 1,
+        .kiq = 0x3211,
+        .active = 0x320b,
+        .dequeue = 0x3221,
+        .users = 8,
+        .user = 0xc0,
+        .user_next = 0x60,
+        .status = 0x11,
+        .doorbell = 0x12,
+        .pt_base = 0x28eb,
+        .pasid = 0xc0c,
+        .gfx_bell = 0x30ed,
     },
 };
 
 const struct hollow_family *hollow_family_of(uint gen)
 {
-    return gen == 8 || gen == 9 ? &families[gen - 8] : NULL;
+    return gen >= 8 && gen - 8 < ARRAY_SIZE(families) ? &families[gen - 8] : NULL;
 }
 
 enum sdma_op {
@@ -72,9 +106,11 @@ enum sdma_op {
     SDMA_FENCE = 5,
     SDMA_TRAP = 6,
     SDMA_POLL = 8,
+    SDMA_IF = 9, /* what follows, if a word says so: nothing here takes it back, so it does */
     SDMA_FILL = 11,
     SDMA_PTES = 12,
     SDMA_SET_REG = 14,
+    SDMA_CACHES = 17,
 };
 
 #define SDMA_MAX_WORDS 10
@@ -114,6 +150,8 @@ static u32 sdma_length(struct hollow_card *c, const struct stretch *s, u32 pos, 
     case SDMA_TRAP:
         return 2;
     case SDMA_FILL:
+    case SDMA_IF:
+    case SDMA_CACHES:
         return 5;
     case SDMA_PTES:
         return 10;
@@ -238,13 +276,15 @@ enum cp_op {
 };
 
 #define CP_MAX_WORDS 8
-/* The graphics ring's registers, the same in both generations. */
+/* The graphics ring's registers, the same in all generations. */
 #define CP_RB0_BASE 0x3040
 #define CP_RB0_CNTL 0x3041
 #define CP_RB0_RPTR_ADDR 0x3043
-#define CP_RB_DOORBELL_CONTROL 0x3059
 #define CP_RB0_BASE_HI 0x30b1
+/* The KIQ writes here for an interrupt; gfx9's driver hears none. */
+#define CPC_INT_STATUS 0x30b5
 #define IH_CLIENT_CP 20
+#define IH_SOURCE_KIQ 178
 #define IH_SOURCE_EOP 181
 
 static void cp_run(struct hollow_card *c, struct hollow_cp *q, const struct stretch *s, u32 pos,
@@ -274,6 +314,8 @@ static void cp_packet(struct hollow_card *c, struct hollow_cp *q, u32 op, const 
             hollow_write(c, pair(p + 2), p[4]);
         else if (p[2] < regs)
             hollow_set_reg(c, p[2], p[4]);
+        if ((p[1] >> 8 & 15) == 0 && p[2] == CPC_INT_STATUS && hollow_shape.gen == 10)
+            hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_KIQ, 0, (const u32[2]){0});
         break;
     case CP_INDIRECT:
         ib = (struct stretch){.at = pair(p + 1), .mask = ~0u};
@@ -365,7 +407,7 @@ void hollow_kiq_poll(struct hollow_card *c)
 
 void hollow_gfx_poll(struct hollow_card *c)
 {
-    u32 bell = hollow_reg(c, CP_RB_DOORBELL_CONTROL);
+    u32 bell = hollow_reg(c, hollow_shape.family->gfx_bell);
     u64 at = (u64)hollow_reg(c, CP_RB0_BASE_HI) << 40 | (u64)hollow_reg(c, CP_RB0_BASE) << 8;
     struct hollow_cp *q = &c->gfx;
 

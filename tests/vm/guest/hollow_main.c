@@ -20,7 +20,7 @@ static uint bar_mb;
 module_param(bar_mb, uint, 0444);
 MODULE_PARM_DESC(bar_mb, "the part of it that BAR0 shows, a power of two; 0: all");
 module_param_named(gen, hollow_shape.gen, uint, 0444);
-MODULE_PARM_DESC(gen, "8 or 9: whose registers and packets");
+MODULE_PARM_DESC(gen, "8, 9 or 10: whose registers and packets");
 module_param_named(device, hollow_shape.device, uint, 0444);
 module_param_named(revision, hollow_shape.revision, uint, 0444);
 module_param_named(trace, hollow_shape.trace, bool, 0644);
@@ -101,7 +101,7 @@ static enum hrtimer_restart tick(struct hrtimer *t)
             writel(force_val[i], c->regs + force_off[i]);
         for (int i = 0; i < HOLLOW_ENGINES && !hollow_shape.hold; i++) {
             hollow_sdma_poll(c, i);
-            for (int q = 0; q < HOLLOW_USER_QUEUES; q++)
+            for (u32 q = 0; q < hollow_shape.family->users; q++)
                 hollow_user_poll(c, i, q);
         }
         faults[c - cards] = c->user_faults;

@@ -95,7 +95,7 @@ void hollow_interrupt(struct hollow_card *c, u32 client, u32 src, u32 ring, cons
     u64 back = (u64)(hollow_reg(c, f->ih_wptr_hi) & 0xffff) << 32 | hollow_reg(c, f->ih_wptr_lo);
     u32 pasid = c->vmid ? hollow_reg(c, f->pasid + c->vmid) & 0xffff : 0, *entry;
 
-    if (hollow_shape.gen == 9)
+    if (hollow_shape.gen != 8)
         ih |= (u64)(hollow_reg(c, f->ih_base + 1) & 0xff) << 40;
     if (!ih || !back || !c->pci || !c->pci->irq || size < 64)
         return;
@@ -125,6 +125,6 @@ void hollow_report_fault(struct hollow_card *c, u64 addr, bool write)
 {
     u32 page[2] = {(u32)(addr >> 12), addr >> 44 & 15};
 
-    if (hollow_shape.gen == 9)
-        hollow_interrupt(c, 0x12, 0, write ? 0x28 : 0x18, page); /* by the memory hub */
+    if (hollow_shape.gen != 8) /* by the hub that SDMA is behind: of graphics on gfx10 */
+        hollow_interrupt(c, hollow_shape.gen == 10 ? 0x1b : 0x12, 0, write ? 0x28 : 0x18, page);
 }
