@@ -36,7 +36,7 @@ int vmm_alloc_new(struct vmm *vmm, const struct vmm_props *props, uint64_t size,
 static bool take_ref(void *object)
 {
     struct vmm_alloc *alloc = object;
-    unsigned refs = atomic_load(&alloc->refs);
+    uint_fast64_t refs = atomic_load(&alloc->refs);
 
     while (refs != 0) {
         if (atomic_compare_exchange_weak(&alloc->refs, &refs, refs + 1))
@@ -340,7 +340,7 @@ int vmm_import(struct vmm *vmm, int fd, const uint32_t tag[4], vmm_handle *handl
 int vmm_release(struct vmm *vmm, vmm_handle handle)
 {
     struct vmm_alloc *alloc;
-    unsigned users;
+    uint_fast64_t users;
     int err;
 
     err = vmm_alloc_get(vmm, handle, &alloc);

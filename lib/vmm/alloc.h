@@ -22,9 +22,10 @@ struct vmm_alloc {
     struct vmm *vmm;
     struct vmm_lock lock;
     vmm_handle handle; /* 0 for one-step memory, which is in no table */
-    atomic_uint refs;
-    atomic_uint users; /* user references, part of refs */
-    atomic_uint maps;  /* mapping references, part of refs */
+    /* So wide that a program which goes on retaining and never releases cannot wrap them. */
+    atomic_uint_fast64_t refs;
+    atomic_uint_fast64_t users; /* user references, part of refs */
+    atomic_uint_fast64_t maps;  /* mapping references, part of refs */
     struct vmm_props props;
     uint64_t size;
     bool has_kfd;          /* kfd_handle is valid; KFD handles may be any value */

@@ -78,7 +78,9 @@ static int count_alloc(void *arg, uint64_t handle, void *object)
         return kfd_fail(-EUCLEAN, "handle 0x%" PRIx64 ": leads to allocation 0x%" PRIx64, handle,
                         alloc->handle);
     if (atomic_load(&alloc->refs) != atomic_load(&alloc->users) + atomic_load(&alloc->maps))
-        return kfd_fail(-EUCLEAN, "handle 0x%" PRIx64 ": %u references, %u users + %u mappings",
+        return kfd_fail(-EUCLEAN,
+                        "handle 0x%" PRIx64 ": %" PRIu64 " references, %" PRIu64 " users + %" PRIu64
+                        " mappings",
                         handle, atomic_load(&alloc->refs), atomic_load(&alloc->users),
                         atomic_load(&alloc->maps));
     totals->allocs++;
@@ -185,7 +187,9 @@ static int print_alloc(void *arg, uint64_t handle, void *object)
     const struct vmm_alloc *alloc = object;
     FILE *out = arg;
 
-    fprintf(out, "allocation 0x%" PRIx64 ": 0x%" PRIx64 " bytes, %s %u%s%s, users %u, mappings %u",
+    fprintf(out,
+            "allocation 0x%" PRIx64 ": 0x%" PRIx64 " bytes, %s %u%s%s, users %" PRIu64
+            ", mappings %" PRIu64,
             handle, alloc->size,
             alloc->props.location == VMM_LOCATION_HOST ? "host memory of device" : "device",
             alloc->props.device, alloc->props.uncached ? ", uncached" : "",

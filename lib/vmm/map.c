@@ -39,7 +39,7 @@ int vmm_map(struct vmm *vmm, uint64_t va, uint64_t size, uint64_t offset, vmm_ha
     err = check_part(map.alloc, size, offset);
     if (err)
         goto fail;
-    map.id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    map.id = vmm_new_id() & VMM_ID_MASK;
     err = vmm_resv_lock_range(vmm, va, size, &resv);
     if (err)
         goto fail;

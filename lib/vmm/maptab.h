@@ -15,14 +15,15 @@
 struct vmm_alloc;
 
 /* [va, va + size) shows [offset, offset + size) of alloc. The rest is the mapping engine's. */
+#define VMM_ID_MASK ((UINT64_C(1) << 56) - 1)
+
 struct vmm_mapping {
     uint64_t va, size;
     struct vmm_alloc *alloc;
     uint64_t offset;
     uint64_t read_mask, write_mask; /* by device index */
     uint64_t kfd_handle;
-    uint32_t id;
-    uint8_t host_prot;
+    uint64_t id : 56, host_prot : 8;
 };
 
 static_assert(sizeof(struct vmm_mapping) == 64, "a record is one cache line");

@@ -63,7 +63,7 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
     new.va = vmm_resv_base(resv);
     new.size = size;
     new.alloc = alloc;
-    new.id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    new.id = vmm_new_id() & VMM_ID_MASK;
     err = vmm_maptab_insert(&resv->maps, &new);
     if (err)
         goto fail_resv;

@@ -138,7 +138,7 @@ int vmm_register(struct vmm *vmm, uint64_t va, uint64_t size, const uint32_t tag
     new->size = size;
     new->page = va & ~(vmm->granule - 1);
     new->page_size = ((va + size + vmm->granule - 1) & ~(vmm->granule - 1)) - new->page;
-    new->id = atomic_fetch_add(&vmm->next_id, 1) + 1;
+    new->id = vmm_new_id();
     err = vmm_alloc_new(vmm, &props, new->page_size, &new->alloc);
     if (err) {
         vmm_free_mem(new);

@@ -16,6 +16,13 @@
 #define LOWEST_VA 0x200000ull
 #define HIGHEST_VA (1ull << 47)
 
+uint64_t vmm_new_id(void)
+{
+    static atomic_uint_fast64_t last;
+
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
 int vmm_need_engine(const struct vmm *vmm)
 {
     if (vmm->engine)
@@ -204,7 +211,7 @@ void vmm_close(struct vmm *vmm)
     vmm_userptr_close(vmm);
     vmm_handles_each(&vmm->handles, release_all, &list);
     for (; list; list = next) {
-        unsigned users = atomic_exchange(&list->users, 0);
+        uint_fast64_t users = atomic_exchange(&list->users, 0);
 
         next = list->next_zombie;
         while (users--)

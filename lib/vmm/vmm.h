@@ -49,7 +49,6 @@ struct vmm {
 
     struct vmm_barrier barrier;
 
-    atomic_uint next_id;            /* mapping ids */
     atomic_uint_fast64_t unflushed; /* devices whose TLB flush failed */
     atomic_uint_fast64_t n_resv, resv_bytes, n_alloc, alloc_bytes, n_map, map_bytes, n_one,
         one_bytes;
@@ -69,6 +68,9 @@ static inline bool vmm_aligned(uint64_t value, uint64_t to)
 /* "0x7f0000000000+0x200000", the way every text names a range. */
 #define VMM_RANGE "0x%llx+0x%llx"
 #define VMM_RANGE_ARGS(va, size) (unsigned long long)(va), (unsigned long long)(size)
+
+/* The next number for a mapping or one-step allocation, of any VMM of the process. */
+uint64_t vmm_new_id(void);
 
 /* -EOPNOTSUPP with the reason when no engine works, else 0. */
 int vmm_need_engine(const struct vmm *vmm);

@@ -6,6 +6,7 @@
 
 #include "../../clients/hook.h"
 #include "kfd/uapi.h"
+#include "vmm/alloc.h"
 
 static struct fixture drm = {.machine = "mi300x:2", .kernel = "6.12"};
 
@@ -38,6 +39,30 @@ static void a_released_handle_is_einval_everywhere(struct fixture *f)
     assert_int_equal(vmm_get_props(f->vmm, handle, &props, NULL), -EINVAL);
     assert_int_equal(vmm_export(f->vmm, handle, &fd), -EINVAL);
     assert_int_equal(fd, -7);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+}
+
+/* As of a program that never releases what it retains, after a week or two. */
+static void more_than_32_bits_of_references_are_counted(struct fixture *f)
+{
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB), again;
+    uint64_t va = fixture_reserve(f, 2 * MIB);
+    struct vmm_alloc *alloc;
+
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    alloc = vmm_handles_get(&f->vmm->handles, handle, NULL);
+    assert_non_null(alloc);
+    atomic_fetch_add(&alloc->users, UINT32_MAX - 1);
+    atomic_fetch_add(&alloc->refs, UINT32_MAX - 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(vmm_retain(f->vmm, va, &again), 0);
+    assert_int_equal(vmm_validate(f->vmm), 0);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_get_props(f->vmm, handle, NULL, NULL), 0);
+    atomic_store(&alloc->users, 1);
+    atomic_store(&alloc->refs, 1);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
     assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
 }
 
@@ -221,6 +246,7 @@ static void test_a_guessed_handle_is_einval_until_create_returns(void **state)
 
 FIXTURE_TEST(create_takes_memory_on_its_own_device_and_release_gives_it_back)
 FIXTURE_TEST(a_released_handle_is_einval_everywhere)
+FIXTURE_TEST(more_than_32_bits_of_references_are_counted)
 FIXTURE_TEST(release_while_mapped_keeps_the_memory_until_unmap)
 FIXTURE_TEST(out_of_vram_is_enomem_and_leaves_nothing)
 FIXTURE_TEST(bad_arguments_name_the_culprit)
@@ -235,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(create_takes_memory_on_its_own_device_and_release_gives_it_back),
         T(a_released_handle_is_einval_everywhere),
+        T(more_than_32_bits_of_references_are_counted),
         T(release_while_mapped_keeps_the_memory_until_unmap),
         T(out_of_vram_is_enomem_and_leaves_nothing),
         T(bad_arguments_name_the_culprit),

@@ -74,7 +74,7 @@ static void model_remove(struct model *m, size_t number)
 /* The number of a mapping, 0 for NULL. */
 static uint32_t number_of(const struct vmm_mapping *mapping)
 {
-    return mapping ? mapping->id : 0;
+    return mapping ? (uint32_t)mapping->id : 0;
 }
 
 static void check_points(const struct model *m)

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "vmm/maptab.h"
+
 static struct fixture drm = {.machine = "mi300x:2", .kernel = "6.12"};
 static struct fixture gfx8 = {.machine = "vegam-hollow:1", .kernel = "6.12"};
 
@@ -116,6 +118,27 @@ static void a_handle_of_another_vmm_is_refused(struct fixture *f)
     assert_int_equal(vmm_release(f->vmm, mine), 0);
 }
 
+/* Programs know a buffer by its number, whichever VMM made it. */
+static void numbers_are_those_of_the_process(struct fixture *f)
+{
+    struct vmm_props props = {.location = VMM_LOCATION_DEVICE};
+    const struct vmm_mapping wide = {.id = VMM_ID_MASK};
+    struct vmm_range mine, others;
+    struct vmm *other;
+    uint64_t va;
+
+    assert_true(wide.id > UINT32_MAX);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 4096, &va), 0);
+    assert_int_equal(vmm_query(f->vmm, va, &mine), 0);
+    assert_int_equal(vmm_free(f->vmm, va), 0);
+    assert_int_equal(vmm_open(f->kfd, NULL, &other), 0);
+    assert_int_equal(vmm_alloc(other, &props, 4096, &va), 0);
+    assert_int_equal(vmm_query(other, va, &others), 0);
+    assert_true(others.id > mine.id);
+    vmm_close(other);
+}
+
+FIXTURE_TEST(numbers_are_those_of_the_process)
 FIXTURE_TEST(a_handle_of_another_vmm_is_refused)
 FIXTURE_TEST(addresses_lie_where_every_device_reaches)
 FIXTURE_TEST(close_gives_back_what_a_program_left)
@@ -134,6 +157,7 @@ int main(void)
         T(addresses_lie_where_every_device_reaches, gfx8),
         T(close_gives_back_what_a_program_left, drm),
         T(granularity_is_a_page_and_2_mib_and_can_be_raised, drm),
+        T(numbers_are_those_of_the_process, drm),
         T(racing_maps_of_one_slot_have_one_winner, drm),
     };
 
