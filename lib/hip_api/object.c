@@ -12,8 +12,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Slots are kept for ever; a slot is free when its kind is NONE. Under lock. */
 static struct hip_object *slots;
 static uint32_t slot_count, free_hint;
-/* The slots of the process that forked this one; only kept reachable. */
-static struct hip_object *inherited;
+/* The slots of the process that forked this one; kept for a search for leaks to find, which is no
+ * use that a compiler sees. */
+static struct hip_object *volatile inherited;
 /* Of the next object: never 0, so that no handle looks like a small number. */
 static uint32_t next_generation = 1;
 

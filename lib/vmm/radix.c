@@ -8,7 +8,7 @@
 #include "kfd/error.h"
 #include "vmm/memory.h"
 
-#define TABLE ((vmm_radix_entry)1)
+#define OBJECT ((vmm_radix_entry)1)
 #define LEVELS 3
 #define ALL_GRANULES (VMM_RADIX_END / VMM_RADIX_GRANULE)
 
@@ -21,7 +21,7 @@ struct table {
 
 static struct table *table_of(vmm_radix_entry e)
 {
-    return e & TABLE ? (struct table *)(e & ~TABLE) : NULL;
+    return e & OBJECT ? NULL : (struct table *)e;
 }
 
 /* Granules that one entry stands for; level 0 is the lowest. */
@@ -76,7 +76,7 @@ static uint32_t clear(vmm_radix_entry *entry, int level, struct range g, const v
             if (t->used)
                 continue;
             vmm_free_mem(t);
-        } else if (entry[i] != (vmm_radix_entry)object) {
+        } else if (entry[i] != ((vmm_radix_entry)object | OBJECT)) {
             continue;
         }
         entry[i] = 0;
@@ -97,7 +97,7 @@ static int fill(vmm_radix_entry *entry, int level, struct range g, void *object,
         int err;
 
         if (whole) {
-            entry[i] = (vmm_radix_entry)object;
+            entry[i] = (vmm_radix_entry)object | OBJECT;
             ++*used;
             continue;
         }
@@ -105,7 +105,7 @@ static int fill(vmm_radix_entry *entry, int level, struct range g, void *object,
             t = vmm_calloc(1, sizeof(*t));
             if (!t)
                 return -ENOMEM;
-            entry[i] = (vmm_radix_entry)t | TABLE;
+            entry[i] = (vmm_radix_entry)t;
             ++*used;
         }
         err = fill(t->entry, level - 1, part, object, &t->used);
@@ -138,16 +138,17 @@ void *vmm_radix_find(const struct vmm_radix *r, uint64_t va)
 {
     uint64_t granule = va / VMM_RADIX_GRANULE;
     const vmm_radix_entry *entry = r->root;
+    const struct table *t;
     vmm_radix_entry e;
     int level = LEVELS - 1;
 
     if (granule >= ALL_GRANULES)
         return NULL;
-    while ((e = entry[granule / span(level) % VMM_RADIX_SLOTS]) & TABLE) {
-        entry = table_of(e)->entry;
+    while ((t = table_of(e = entry[granule / span(level) % VMM_RADIX_SLOTS]))) {
+        entry = t->entry;
         level--;
     }
-    return (void *)e;
+    return (void *)(e & ~OBJECT);
 }
 
 static void free_tables(vmm_radix_entry *entry)

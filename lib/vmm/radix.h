@@ -17,7 +17,8 @@
 #define VMM_RADIX_SLOTS (1u << VMM_RADIX_BITS)
 #define VMM_RADIX_END ((uint64_t)1 << 48)
 
-/* 0: nothing; bit 0 set: a table of the next level; else an object. */
+/* 0: nothing; bit 0 set: an object; else a table of the next level, which nothing else leads to: a
+ * search for leaks must take this for a pointer. */
 typedef uintptr_t vmm_radix_entry;
 
 struct vmm_radix {

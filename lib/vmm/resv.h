@@ -12,13 +12,13 @@
  * one mapping that the VMM calls refuse.
  */
 struct vmm_resv {
+    struct vmm_space_node space; /* base, size; first, so that the tree leads to the whole */
     struct vmm_lock lock;
     uint32_t refs; /* look-ups under way, and one for being alive */
     bool live;     /* published and not yet retired */
     bool one_step;
     uint32_t device; /* of one-step memory */
     struct vmm_maptab maps;
-    struct vmm_space_node space; /* base, size */
     struct vmm *vmm;
 };
 

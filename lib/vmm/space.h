@@ -27,8 +27,8 @@
 /* A reserved range. Embedded in the caller's reservation and linked into the space by
  * vmm_space_reserve until vmm_space_free; read-only for the caller. */
 struct vmm_space_node {
-    uint64_t base, size;
     struct vmm_tree_node node;
+    uint64_t base, size;
     struct vmm_hole *spare; /* the hole it may leave behind: taken in advance, so that freeing
                              * needs no memory */
 };
