@@ -41,6 +41,11 @@ static int run(int argc, char **argv)
 
     if (argc < 2)
         return tool_misused("kfdirect", "no command given: " EXPECTED);
+    if (argc == 3 && !strcmp(argv[1], "help")) {
+        char option[] = "--help", *of[] = {argv[0], argv[2], option, NULL};
+
+        return run(3, of);
+    }
     if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return usage();
     if (!strcmp(argv[1], "--version")) {

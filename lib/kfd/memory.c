@@ -97,7 +97,9 @@ int kfd_mem_free(struct kfd *kfd, uint64_t handle)
 {
     struct kfd_ioctl_free_memory_of_gpu_args args = {.handle = handle};
 
-    return kfd_request(kfd, kfd->fd, KFD_CODE_FREE_MEMORY_OF_GPU, &args);
+    int ret = kfd_request(kfd, kfd->fd, KFD_CODE_FREE_MEMORY_OF_GPU, &args);
+
+    return ret == -EBUSY ? kfd_fail_in(ret, "a device still maps it") : ret;
 }
 
 /* MAP and UNMAP share their layout (asserted in uapi.c) and their way of going on. */

@@ -69,7 +69,7 @@ static int make_fake(const char *spec, struct kfd_sys **out)
         dlclose(lib);
         return -ENOENT;
     }
-    fprintf(stderr, "kfdirect: using the fake kernel '%s' (KFDIRECT_FAKE), no real GPU\n", spec);
+    fprintf(stderr, "kfdirect: using the fake machine '%s' (KFDIRECT_FAKE), no real GPU\n", spec);
     return 0;
 }
 

@@ -35,6 +35,9 @@ def expect_exit(result, code):
 
 @case
 def help_is_printed_for_the_word_as_for_the_option():
+    for command in COMMANDS:
+        expect(run("help", command).stdout == run(command, "--help").stdout, command)
+    expect_exit(run("help", "me"), 2)
     word, option = run("help"), run("--help")
     expect_exit(word, 0)
     expect(word.stdout == option.stdout and "usage" in word.stdout.lower(), word.stdout)

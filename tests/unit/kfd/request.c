@@ -150,7 +150,8 @@ static void test_a_failure_is_decoded(void **state)
     struct kfd *kfd = open_storm(&stub, &storm);
 
     assert_int_equal(kfd_mem_free(kfd, 0xabc), -EBUSY);
-    assert_string_equal(kfd_error_text(), "FREE_MEMORY_OF_GPU handle=0xabc: EBUSY");
+    assert_string_equal(kfd_error_text(),
+                        "a device still maps it: FREE_MEMORY_OF_GPU handle=0xabc: EBUSY");
     kfd_close(kfd);
     stub_free(stub);
 }
