@@ -319,9 +319,9 @@ KFDIRECT_API bool kfd_can_access(const struct kfd_device *dev, const struct kfd_
 
 /*
  * Free VRAM of a device in bytes: KFD's AVAILABLE_MEMORY where it exists (1.9), else the DRM heap's
- * total less its usage. Rounded down to 2 MiB; it ignores fragmentation, and the former also what
- * graphics programs hold. Memory counts until its last reference is gone, exports and CPU mappings
- * included. No error of its own is known.
+ * total less its usage. Rounded down to 2 MiB, on an APU to pages; it ignores fragmentation, and
+ * the former also what graphics programs hold. Memory counts until its last reference is gone,
+ * exports and CPU mappings included. No error of its own is known.
  */
 KFDIRECT_API int kfd_mem_available(struct kfd_device *dev, uint64_t *bytes);
 

@@ -9,7 +9,9 @@
  * range; -ENODEV: a bad device; -EOPNOTSUPP: this kernel or machine cannot express it; -ENOMEM:
  * physical memory or address space is exhausted, and nothing else; -EMFILE and others: as the
  * kernel gave them. Everything may be called from any thread; calls on different reservations run
- * in parallel. Sizes, offsets and addresses are bytes, in multiples of the granule.
+ * in parallel. Sizes, offsets and addresses are bytes, in multiples of the granule. In a forked
+ * child a VMM is as dead as its kfd: calls on it are -EBADF, the totals and checks below, which
+ * take locks, must not be called, and vmm_close does nothing.
  */
 #ifndef KFDIRECT_VMM_H
 #define KFDIRECT_VMM_H
@@ -108,7 +110,7 @@ KFDIRECT_API uint64_t vmm_recommended_granularity(const struct vmm *vmm);
  * two; sizes of 2 MiB and more are 2-MiB aligned at least. hint: taken exactly when free and
  * aligned, else another address is found; 0 for none. No ioctl, no physical memory.
  * -EINVAL: va is NULL, size 0 or no multiple of the granule, align no power of two, hint no
- * multiple of the GPU page; -EOPNOTSUPP: no engine works; -ENOMEM: no such range is left.
+ * multiple of the granule; -EOPNOTSUPP: no engine works; -ENOMEM: no such range is left.
  */
 KFDIRECT_API int vmm_reserve(struct vmm *vmm, uint64_t size, uint64_t align, uint64_t hint,
                              uint64_t *va);

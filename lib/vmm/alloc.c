@@ -47,7 +47,11 @@ static bool take_ref(void *object)
 
 int vmm_alloc_get(struct vmm *vmm, vmm_handle handle, struct vmm_alloc **out)
 {
-    *out = vmm_handles_get(&vmm->handles, handle, take_ref);
+    int err = vmm_need_owner(vmm);
+
+    *out = err ? NULL : vmm_handles_get(&vmm->handles, handle, take_ref);
+    if (err)
+        return err;
     if (!*out)
         return kfd_fail(-EINVAL, "handle 0x%llx names no live allocation",
                         (unsigned long long)handle);

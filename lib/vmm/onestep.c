@@ -49,6 +49,9 @@ int vmm_alloc(struct vmm *vmm, const struct vmm_props *props, uint64_t size, uin
         return kfd_fail(-ENODEV, "device %u: there are %u", props->device, vmm->device_count);
     if (size == 0)
         return kfd_fail(-EINVAL, "size is 0");
+    err = vmm_need_owner(vmm);
+    if (err)
+        return err;
     if (size > UINT64_MAX - vmm->granule)
         return kfd_fail(-ENOMEM, "size 0x%llx is more than the address space",
                         (unsigned long long)size);
@@ -114,12 +117,14 @@ static int empty(struct vmm *vmm, struct vmm_mapping *map)
 
 int vmm_free(struct vmm *vmm, uint64_t va)
 {
-    struct vmm_resv *resv = vmm_resv_lock(vmm, va);
+    int err = vmm_need_owner(vmm);
+    struct vmm_resv *resv = err ? NULL : vmm_resv_lock(vmm, va);
     struct vmm_mapping *map;
     struct vmm_alloc *alloc;
     uint64_t size;
-    int err;
 
+    if (err)
+        return err;
     if (!resv)
         return kfd_fail(-EINVAL, "address 0x%llx is not this library's", (unsigned long long)va);
     if (!resv->one_step || va != vmm_resv_base(resv)) {
@@ -166,8 +171,10 @@ static uint64_t next_of_device(struct vmm *vmm, uint64_t va, uint32_t device)
 
 int vmm_free_all(struct vmm *vmm, uint32_t device)
 {
-    int err = 0;
+    int err = vmm_need_owner(vmm);
 
+    if (err)
+        return err;
     if (device >= vmm->device_count)
         return kfd_fail(-ENODEV, "device %u: there are %u", device, vmm->device_count);
     for (uint64_t va = 0; (va = next_of_device(vmm, va, device)) != UINT64_MAX; va++) {

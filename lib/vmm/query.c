@@ -12,9 +12,12 @@
 
 int vmm_query(struct vmm *vmm, uint64_t va, struct vmm_range *out)
 {
+    int err = vmm_need_owner(vmm);
     const struct vmm_mapping *map;
     struct vmm_resv *resv;
 
+    if (err)
+        return err;
     if (!out)
         return kfd_fail(-EINVAL, "out is NULL");
     memset(out, 0, sizeof(*out));
@@ -54,6 +57,8 @@ bool vmm_holds(struct vmm *vmm, uint64_t va, uint64_t size)
 {
     bool holds;
 
+    if (vmm_need_owner(vmm))
+        return false;
     vmm_lock_acquire(&vmm->space_lock);
     holds = vmm_space_holds(&vmm->space, va, size);
     vmm_lock_release(&vmm->space_lock);
@@ -189,9 +194,11 @@ int vmm_cpu_walk(struct vmm *vmm, uint64_t va, uint64_t size, uint32_t need,
 {
     int prot = need & VMM_PROT_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
     struct pieces pieces = {0};
+    int err = vmm_need_owner(vmm);
     struct vmm_view view;
-    int err;
 
+    if (err)
+        return err;
     if (!each)
         return kfd_fail(-EINVAL, "each is NULL");
     if (size > UINT64_MAX - va)
@@ -215,9 +222,11 @@ int vmm_export_range(struct vmm *vmm, uint64_t va, uint64_t size, int *fd, uint6
     struct vmm_alloc *alloc = NULL;
     const struct vmm_mapping *map;
     struct vmm_resv *resv;
+    int err = vmm_need_owner(vmm), got;
     uint64_t at = 0;
-    int err = 0, got;
 
+    if (err)
+        return err;
     if (!fd)
         return kfd_fail(-EINVAL, "fd is NULL");
     resv = size ? vmm_resv_lock(vmm, va) : NULL;

@@ -125,7 +125,9 @@ int vmm_register(struct vmm *vmm, uint64_t va, uint64_t size, const uint32_t tag
 
     if (vmm->device_count == 0)
         return vmm_need_engine(vmm);
-    err = check(vmm, va, size);
+    err = vmm_need_owner(vmm);
+    if (!err)
+        err = check(vmm, va, size);
     if (err)
         return err;
     for (int i = 0; tag && i < 4; i++)
@@ -178,9 +180,11 @@ static int empty(struct vmm_alloc *alloc)
 
 int vmm_unregister(struct vmm *vmm, uint64_t va)
 {
+    int err = vmm_need_owner(vmm);
     struct vmm_userptr *found;
-    int err;
 
+    if (err)
+        return err;
     vmm_lock_acquire(&vmm->space_lock);
     found = floor_of(vmm, va);
     if (found && found->live && found->va == va)

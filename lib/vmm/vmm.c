@@ -23,10 +23,20 @@ uint64_t vmm_new_id(void)
     return atomic_fetch_add(&last, 1) + 1;
 }
 
+int vmm_need_owner(const struct vmm *vmm)
+{
+    return kfd_is_owner(vmm->kfd)
+               ? 0
+               : kfd_fail(-EBADF,
+                          "this process is forked from the one that opened the VMM: open another");
+}
+
 int vmm_need_engine(const struct vmm *vmm)
 {
-    if (vmm->engine)
-        return 0;
+    int err = vmm_need_owner(vmm);
+
+    if (err || vmm->engine)
+        return err;
     return kfd_fail(-EOPNOTSUPP, "no memory mapping works here: %s", vmm->reason);
 }
 

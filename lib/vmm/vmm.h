@@ -72,7 +72,11 @@ static inline bool vmm_aligned(uint64_t value, uint64_t to)
 /* The next number for a mapping or one-step allocation, of any VMM of the process. */
 uint64_t vmm_new_id(void);
 
-/* -EOPNOTSUPP with the reason when no engine works, else 0. */
+/* -EBADF in a forked child, else 0. Before any lock, which a thread that does not exist there may
+ * hold, and before any view: what the addresses hold there is the child's own. */
+int vmm_need_owner(const struct vmm *vmm);
+
+/* Likewise, and -EOPNOTSUPP with the reason when no engine works. */
 int vmm_need_engine(const struct vmm *vmm);
 
 /* -EINVAL unless it is a multiple of the granule; a size must not be 0 either. */

@@ -2,8 +2,11 @@
 #include "fixture.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "vmm/maptab.h"
+#include "vmm/vmm.h"
 
 static struct fixture drm = {.machine = "mi300x:2", .kernel = "6.12"};
 static struct fixture gfx8 = {.machine = "vegam-hollow:1", .kernel = "6.12"};
@@ -138,6 +141,86 @@ static void numbers_are_those_of_the_process(struct fixture *f)
     vmm_close(other);
 }
 
+static int ignore_piece(void *arg, void *cpu, uint64_t size)
+{
+    return 0;
+}
+
+/* The line of the first call of a child that is not refused, or 0. The locks may be held by threads
+ * that the child has not, and the addresses hold memory of its own. */
+static int first_not_refused(struct vmm *vmm, uint64_t va, uint64_t one_step, vmm_handle handle)
+{
+    struct vmm_access host = {VMM_HOST, VMM_PROT_READ_WRITE};
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    struct vmm_range range;
+    uint64_t out;
+    uint32_t prot;
+    int fd;
+
+#define REFUSED(call)         \
+    do {                      \
+        if ((call) != -EBADF) \
+            return __LINE__;  \
+    } while (0)
+    vmm_lock_acquire(&vmm->space_lock);
+    vmm_lock_acquire(&vmm->handles.lock);
+    vmm_lock_acquire(&vmm->log_lock);
+    REFUSED(vmm_reserve(vmm, 4096, 0, 0, &out));
+    REFUSED(vmm_address_free(vmm, va, 2 * MIB));
+    REFUSED(vmm_create(vmm, &props, 4096, &out));
+    REFUSED(vmm_release(vmm, handle));
+    REFUSED(vmm_retain(vmm, va, &out));
+    REFUSED(vmm_get_props(vmm, handle, NULL, NULL));
+    REFUSED(vmm_map(vmm, va, 2 * MIB, 0, handle));
+    REFUSED(vmm_unmap(vmm, va, 2 * MIB));
+    REFUSED(vmm_set_access(vmm, va, 2 * MIB, &host, 1));
+    REFUSED(vmm_get_access(vmm, va, VMM_HOST, &prot));
+    REFUSED(vmm_export(vmm, handle, &fd));
+    REFUSED(vmm_import(vmm, 0, NULL, &out));
+    REFUSED(vmm_export_range(vmm, va, 4096, &fd, NULL));
+    REFUSED(vmm_query(vmm, va, &range));
+    REFUSED(vmm_alloc(vmm, &props, 4096, &out));
+    REFUSED(vmm_free(vmm, one_step));
+    REFUSED(vmm_free_all(vmm, 0));
+    REFUSED(vmm_register(vmm, (uintptr_t)&props, 4, NULL));
+    REFUSED(vmm_unregister(vmm, (uintptr_t)&props));
+    REFUSED(vmm_cpu_walk(vmm, va, 4096, 0, ignore_piece, NULL));
+#undef REFUSED
+    if (vmm_holds(vmm, va, 1))
+        return __LINE__;
+    vmm_close(vmm);
+    return 0;
+}
+
+static void a_forked_child_is_refused_without_a_lock(struct fixture *f)
+{
+    struct vmm_props props = {.location = VMM_LOCATION_HOST};
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    uint64_t va = fixture_reserve(f, 2 * MIB), one_step;
+    int status;
+    pid_t pid;
+
+    fixture_map(f, va, 2 * MIB, 0, handle);
+    assert_int_equal(vmm_alloc(f->vmm, &props, 4096, &one_step), 0);
+    pid = fork();
+    if (pid == 0) {
+        int line;
+
+        alarm(20); /* ends a child that waits for a lock */
+        line = first_not_refused(f->vmm, va, one_step, handle);
+        if (line)
+            fprintf(stderr, "line %d\n", line);
+        _exit(line != 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(vmm_free(f->vmm, one_step), 0);
+    assert_int_equal(vmm_unmap(f->vmm, va, 2 * MIB), 0);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
+}
+
+FIXTURE_TEST(a_forked_child_is_refused_without_a_lock)
 FIXTURE_TEST(numbers_are_those_of_the_process)
 FIXTURE_TEST(a_handle_of_another_vmm_is_refused)
 FIXTURE_TEST(addresses_lie_where_every_device_reaches)
@@ -152,6 +235,7 @@ int main(void)
 #name " (" #fix ")", test_##name, NULL, NULL, &fix \
     }
     const struct CMUnitTest tests[] = {
+        T(a_forked_child_is_refused_without_a_lock, drm),
         T(a_handle_of_another_vmm_is_refused, drm),
         T(addresses_lie_where_every_device_reaches, drm),
         T(addresses_lie_where_every_device_reaches, gfx8),
