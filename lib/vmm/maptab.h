@@ -14,9 +14,9 @@
 
 struct vmm_alloc;
 
-/* [va, va + size) shows [offset, offset + size) of alloc. The rest is the mapping engine's. */
 #define VMM_ID_MASK ((UINT64_C(1) << 56) - 1)
 
+/* [va, va + size) shows [offset, offset + size) of alloc. The rest is the mapping engine's. */
 struct vmm_mapping {
     uint64_t va, size;
     struct vmm_alloc *alloc;
