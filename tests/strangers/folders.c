@@ -302,6 +302,57 @@ static void test_nothing_of_the_fakes_can_be_changed(void **state)
     assert_fails(open(NODES "/0/more", O_RDWR | O_CREAT, 0600), EACCES);
 }
 
+/* The folder of the machine's that holds the tree, by its own name: it is mapped. */
+static void find_tree(char *path, size_t size)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[4096], *start = NULL, *end;
+
+    assert_non_null(maps);
+    while (start == NULL && fgets(line, sizeof(line), maps) != NULL) {
+        end = strstr(line, "/state");
+        if (strstr(line, "/kfdirect-fake-") != NULL && end != NULL) {
+            *end = '\0';
+            start = strchr(line, '/');
+        }
+    }
+    fclose(maps);
+    assert_non_null(start);
+    snprintf(path, size, "%s/tree", start);
+}
+
+/* Whoever removes a folder by names relative to it must not remove the host's. */
+static void test_the_machines_own_folder_leads_nowhere_else(void **state)
+{
+    int before = open(".", O_RDONLY | O_DIRECTORY), kfd = open("/dev/kfd", O_RDWR), tree, dev;
+    char path[4096];
+    struct stat st, host;
+
+    assert_true(kfd >= 0);
+    assert_int_equal(access("/sys/class/kfd/kfd/dev", F_OK), 0);
+    find_tree(path, sizeof(path));
+    tree = open(path, O_RDONLY | O_DIRECTORY);
+    assert_true(tree >= 0);
+    assert_int_equal(stat("/dev", &host), 0);
+    assert_int_equal(fstatat(tree, "dev", &st, AT_SYMLINK_NOFOLLOW), 0);
+    assert_true(st.st_dev != host.st_dev || st.st_ino != host.st_ino);
+    assert_fails(faccessat(tree, "dev/null", F_OK, 0), ENOENT);
+    assert_fails(faccessat(tree, "proc/self", F_OK, 0), ENOENT);
+    dev = openat(tree, "dev", O_RDONLY | O_DIRECTORY);
+    assert_true(dev >= 0);
+    assert_fails(faccessat(dev, "null", F_OK, 0), ENOENT);
+    assert_fails(faccessat(dev, "shm", F_OK, 0), ENOENT);
+    assert_int_equal(fchdir(dev), 0);
+    assert_fails(access("null", F_OK), ENOENT);
+    assert_int_equal(chdir(path), 0);
+    assert_fails(access("dev/null", F_OK), ENOENT);
+    assert_int_equal(fchdir(before), 0);
+    close(before);
+    close(kfd);
+    close(tree);
+    close(dev);
+}
+
 static void test_a_watch_can_be_set(void **state)
 {
     int fd = inotify_init1(IN_NONBLOCK);
@@ -327,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_names_that_go_on_from_a_descriptor),
         cmocka_unit_test(test_dots_behind_a_link_lead_where_it_leads),
         cmocka_unit_test(test_nothing_of_the_fakes_can_be_changed),
+        cmocka_unit_test(test_the_machines_own_folder_leads_nowhere_else),
         cmocka_unit_test(test_a_watch_can_be_set),
     };
 

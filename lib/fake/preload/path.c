@@ -211,6 +211,23 @@ static bool behind_link(const char *path, char *out)
     return preload_known_as(out) || is_near(out);
 }
 
+/* Is it there? In the tree, if path has the tree's folder before it. */
+static bool exists(const char *path)
+{
+    struct stat64 st;
+
+    return preload_real()->fstatat64(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool owns(const struct fake *fake, const char *path);
+
+/* Is the folder of the tree one that stands for itself? One that the host has too is never given to
+ * the program: who is in there came by the tree's own name, and must not end up in the host's. */
+static bool is_given(const char *path)
+{
+    return candidate(path) && (owns(preload_fake(), path) || !exists(path));
+}
+
 /* Makes path absolute in out; moved: the host would look for it elsewhere, in the tree. */
 static bool absolute(int dirfd, const char *path, char *out, bool *moved)
 {
@@ -228,6 +245,8 @@ static bool absolute(int dirfd, const char *path, char *out, bool *moved)
     if (folder_of(dirfd, out) != 0)
         return false;
     *moved = preload_strip_root(out);
+    if (*moved && !is_given(out))
+        return false;
     len = strlen(out);
     if (len + strlen(path) + 2 > PRELOAD_PATH)
         return false;
@@ -235,14 +254,6 @@ static bool absolute(int dirfd, const char *path, char *out, bool *moved)
         out[len++] = '/';
     strcpy(out + len, path);
     return true;
-}
-
-/* Is it there, in the tree? path has the tree's folder before it. */
-static bool exists(const char *path)
-{
-    struct stat64 st;
-
-    return preload_real()->fstatat64(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Is the function of this path, the component behind the root's, in the tree? */
