@@ -152,12 +152,8 @@ int fake_drm_gem_va(struct fake_call *call, void *arg)
         fake_vm_defer(vm, writes(a->operation) ? va : NULL);
     else
         update(vm, va, a->operation);
-    /* gfx8 keeps invalid entries in its TLB too: there the driver flushes when it writes. */
-    if (writes(a->operation) && fake_gpu_gfx_major(&call->fake->profile->gpus[vm->gpu]) < 9) {
-        vm->change++;
-        fake_vm_flush(vm);
-        vm->change++; /* KFD does not know of it, and flushes again */
-    }
+    if (writes(a->operation))
+        fake_vm_written(call->fake, vm);
     if (point != NULL)
         fake_syncobj_submit(point, vm, a->vm_timeline_point);
     return 0;

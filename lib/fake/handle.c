@@ -209,6 +209,7 @@ int fake_handle_map(struct fake *fake, struct fake_process *p, struct fake_handl
         return err;
     }
     a->mapped = true;
+    fake_vm_written(fake, a->va->vm);
     return 0;
 }
 

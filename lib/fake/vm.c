@@ -534,3 +534,12 @@ void fake_vm_flush(struct fake_vm *vm)
     fake_tlb_flush(&vm->tlb);
     vm->pt.cost->tlb_flushes++;
 }
+
+void fake_vm_written(const struct fake *fake, struct fake_vm *vm)
+{
+    if (fake_gpu_gfx_major(&fake->profile->gpus[vm->gpu]) >= 9)
+        return;
+    vm->change++;
+    fake_vm_flush(vm);
+    vm->change++; /* KFD does not know of it, and flushes again */
+}

@@ -94,5 +94,8 @@ void fake_vm_settle(struct fake_vm *vm);
 int fake_vm_rewrite(struct fake_va *va, bool kfd_only);
 /* Flushes if a change asks for it. */
 void fake_vm_flush(struct fake_vm *vm);
+/* Entries were written. gfx8 keeps invalid ones in its TLB too: there the driver flushes at once.
+ */
+void fake_vm_written(const struct fake *fake, struct fake_vm *vm);
 
 #endif

@@ -335,7 +335,30 @@ static void flush_row(struct cts *c, const char *step, uint64_t *before)
     *before = now;
 }
 
-/* Which requests flush the TLB. */
+/* Which of KFD's own requests flush the TLB. */
+static void kfd_flushes(struct cts *c)
+{
+    uint64_t n = 0, h;
+    uint32_t id;
+
+    start(c);
+    id = c->gpu[0].id;
+    h = cts_alloc(c, "alloc", 0, 0, c->va, MiB(2), KFD_MEM_VRAM | CTS_RW);
+    n = flushes_till_now(c, n);
+    cts_map(c, "map", 0, h, 0, CTS_IDS(id));
+    flush_row(c, "it", &n);
+    cts_map(c, "map what is mapped", 0, h, 0, CTS_IDS(id));
+    flush_row(c, "it", &n);
+    cts_unmap(c, "unmap", 0, h, 0, CTS_IDS(id));
+    flush_row(c, "it", &n);
+    cts_flush(c, "flush-only map", 0, h, CTS_IDS(id));
+    flush_row(c, "it", &n);
+    cts_flush(c, "flush-only map again", 0, h, CTS_IDS(id));
+    flush_row(c, "it", &n);
+    cts_free(c, "free", 0, h);
+}
+
+/* Which requests flush the TLB, with GEM_VA among them. */
 static void flushes(struct cts *c)
 {
     struct subject s = {0};
@@ -405,5 +428,6 @@ const struct cts_case cts_table_cases[] = {
     {"table.left_over", CTS_GEM_VA, left_over},
     {"table.peers", CTS_GEM_VA | CTS_PEER, peers},
     {"table.flushes", CTS_GEM_VA, flushes},
+    {"table.kfd_flushes", 0, kfd_flushes},
     {0},
 };

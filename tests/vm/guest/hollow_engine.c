@@ -283,6 +283,9 @@ enum cp_op {
 #define CP_RB0_BASE_HI 0x30b1
 /* The KIQ writes here for an interrupt; gfx9's driver hears none. */
 #define CPC_INT_STATUS 0x30b5
+/* Of the graphics hub's engine 17; bits 8 to 15 are the VMIDs of processes. KFD of 6.1 flushes by
+ * it. */
+#define INVALIDATE_REQUEST 0x28b4
 #define IH_CLIENT_CP 20
 #define IH_SOURCE_KIQ 178
 #define IH_SOURCE_EOP 181
@@ -303,6 +306,15 @@ static void cp_fence(struct hollow_card *c, u64 addr, u32 how, const u32 *value)
         hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_EOP, 0, (const u32[2]){0});
 }
 
+static void cp_write_reg(struct hollow_card *c, struct hollow_cp *q, u32 reg, u32 value)
+{
+    hollow_set_reg(c, reg, value);
+    if (reg == CPC_INT_STATUS && hollow_shape.gen == 10)
+        hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_KIQ, 0, (const u32[2]){0});
+    if (reg == INVALIDATE_REQUEST && value & 0xff00)
+        q->flushes++;
+}
+
 static void cp_packet(struct hollow_card *c, struct hollow_cp *q, u32 op, const u32 *p)
 {
     const u32 regs = HOLLOW_BAR5_SIZE / 4;
@@ -313,9 +325,7 @@ static void cp_packet(struct hollow_card *c, struct hollow_cp *q, u32 op, const 
         if ((p[1] >> 8 & 15) == 5) /* to memory */
             hollow_write(c, pair(p + 2), p[4]);
         else if (p[2] < regs)
-            hollow_set_reg(c, p[2], p[4]);
-        if ((p[1] >> 8 & 15) == 0 && p[2] == CPC_INT_STATUS && hollow_shape.gen == 10)
-            hollow_interrupt(c, IH_CLIENT_CP, IH_SOURCE_KIQ, 0, (const u32[2]){0});
+            cp_write_reg(c, q, p[2], p[4]);
         break;
     case CP_INDIRECT:
         ib = (struct stretch){.at = pair(p + 1), .mask = ~0u};
