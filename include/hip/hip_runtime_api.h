@@ -187,7 +187,8 @@ extern "C" {
 /*
  * Start and errors. The library starts on the first call that needs a device, whatever thread
  * makes it. Only failures set a thread's last error; hipGetLastError reads and clears it. Every
- * call may come from any thread, but not from a signal handler; none is a point of cancellation.
+ * call may come from any thread, but not from a signal handler or a handler of pthread_atfork; none
+ * is a point of cancellation.
  *
  * Every call that needs a device, those of all sections below included, is also
  *   hipErrorNoDevice        no driver, no right to use it, or no usable GPU; the text says which

@@ -7,8 +7,8 @@
  * Every function returns 0 or a negative errno unless it says otherwise; kfd_error_text() then
  * holds one sentence for the calling thread. Sizes, offsets and addresses are bytes; the GPU page
  * is 4096 bytes. No function prints, aborts or exits. All functions may be called from any thread,
- * on any object that is not being closed at the same time, but not from a signal handler. None is a
- * point of cancellation (pthreads(7)).
+ * on any object that is not being closed at the same time, but not from a signal handler or
+ * a handler of pthread_atfork. None is a point of cancellation (pthreads(7)).
  *
  * Pointers to objects and for results must not be NULL unless a function says that they may.
  * Handles, descriptors, addresses, sizes and flags may be anything: what is wrong is an error.

@@ -10,11 +10,14 @@
 #define TEXT_SIZE 512
 
 static _Thread_local char text[TEXT_SIZE];
+static _Thread_local unsigned held;
 
 void kfd_error_set(const char *fmt, ...)
 {
     va_list args;
 
+    if (held)
+        return;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
@@ -26,6 +29,8 @@ void kfd_error_prefix(const char *fmt, ...)
     va_list args;
     int len;
 
+    if (held)
+        return;
     memcpy(old, text, sizeof(old));
     va_start(args, fmt);
     len = vsnprintf(text, sizeof(text), fmt, args);
@@ -52,6 +57,16 @@ const char *kfd_errno_name(int err)
         return name;
     snprintf(number, sizeof(number), "errno %d", err);
     return number;
+}
+
+void kfd_error_hold(void)
+{
+    held++;
+}
+
+void kfd_error_resume(void)
+{
+    held--;
 }
 
 void kfd_error_clear(void)

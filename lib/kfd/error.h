@@ -45,6 +45,11 @@ static inline bool kfd_error_is_shortage(int err)
 
 void kfd_error_clear(void);
 
+/* From the one to the other the calling thread's text stays as it is: what puts a failed call's
+ * steps back, or is tried by the way, may fail as well, and has nothing to tell. They nest. */
+void kfd_error_hold(void);
+void kfd_error_resume(void);
+
 /* "ENOMEM" for -ENOMEM or ENOMEM; "errno 524" where libc has no name for it. Valid until the
  * thread's next call. */
 const char *kfd_errno_name(int err);

@@ -265,6 +265,7 @@ static int start(struct kfd *kfd)
 /* Under the opening lock. */
 static void stop(struct kfd *kfd)
 {
+    kfd_error_hold();
     kfd_vm_forget_parent(kfd->sys);
     kfd_gem_va_close(kfd);
     for (uint32_t i = 0; i < kfd->device_count; i++)
@@ -275,6 +276,7 @@ static void stop(struct kfd *kfd)
     free(kfd->links);
     kfd_notes_free(&kfd->skipped);
     free(kfd);
+    kfd_error_resume();
 }
 
 int kfd_open(struct kfd_sys *sys, struct kfd **out)

@@ -92,8 +92,12 @@ static int alloc_destroy(struct vmm_alloc *alloc)
 static bool discard(struct vmm_alloc *alloc)
 {
     struct vmm *vmm = alloc->vmm;
+    int err;
 
-    if (alloc_destroy(alloc) == 0) {
+    kfd_error_hold();
+    err = alloc_destroy(alloc);
+    kfd_error_resume();
+    if (!err) {
         vmm_alloc_delete(alloc);
         return true;
     }

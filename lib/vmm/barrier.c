@@ -71,6 +71,13 @@ static int take_back(struct vmm *vmm)
     return err;
 }
 
+static void try_to_take_back(struct vmm *vmm)
+{
+    kfd_error_hold();
+    take_back(vmm);
+    kfd_error_resume();
+}
+
 void vmm_barrier_reap(struct vmm *vmm)
 {
     struct vmm_barrier *b = &vmm->barrier;
@@ -78,7 +85,7 @@ void vmm_barrier_reap(struct vmm *vmm)
     if (!b->resv)
         return;
     vmm_lock_acquire(&b->lock);
-    take_back(vmm);
+    try_to_take_back(vmm);
     vmm_lock_release(&b->lock);
 }
 
@@ -92,7 +99,7 @@ int vmm_barrier_wait(struct vmm *vmm, uint64_t devices)
     err = take_back(vmm);
     if (!err) {
         err = vmm_engine_map(vmm, b->handle, devices, &b->mapped);
-        take_back(vmm); /* or before the next time */
+        try_to_take_back(vmm); /* or before the next time */
     }
     vmm_lock_release(&b->lock);
     return err;

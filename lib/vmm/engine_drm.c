@@ -70,6 +70,7 @@ static int drm_export(struct vmm_alloc *alloc, int *fd)
 
 static void drm_unprepare(struct vmm_alloc *alloc, uint64_t devices, uint64_t undo)
 {
+    kfd_error_hold();
     vmm_lock_acquire(&alloc->lock);
     for (uint64_t left = devices; left; left &= left - 1) {
         uint32_t d = (uint32_t)__builtin_ctzll(left);
@@ -81,6 +82,7 @@ static void drm_unprepare(struct vmm_alloc *alloc, uint64_t devices, uint64_t un
             import->gem = 0;
     }
     vmm_lock_release(&alloc->lock);
+    kfd_error_resume();
 }
 
 static int drm_prepare(struct vmm_alloc *alloc, uint64_t devices, uint64_t *fresh)

@@ -108,8 +108,11 @@ static int empty(struct vmm *vmm, struct vmm_mapping *map)
         err = vmm_engine_unmap(alloc, map->kfd_handle, alloc->mapped, &gone);
     if (!err && map->host_prot)
         err = vmm_host_clear(vmm, map->va, map->size);
-    if (err && gone)
+    if (err && gone) {
+        kfd_error_hold();
         vmm_engine_map(vmm, map->kfd_handle, gone, &back);
+        kfd_error_resume();
+    }
     alloc->mapped &= ~(gone & ~back);
     map->read_mask = map->write_mask = alloc->mapped;
     return err;

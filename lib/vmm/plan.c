@@ -161,6 +161,7 @@ int vmm_plan_run(struct vmm_plan *plan)
     return 0;
 
 undo:
+    kfd_error_hold();
     if (done < plan->count && ready == plan->count)
         done++; /* the step that failed may be half done */
     for (uint64_t i = done; i--;)
@@ -168,5 +169,6 @@ undo:
     if (ready == plan->count)
         settle(plan, done, true);
     unprepare(plan, ready, true);
+    kfd_error_resume();
     return err;
 }

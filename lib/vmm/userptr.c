@@ -172,8 +172,11 @@ static int empty(struct vmm_alloc *alloc)
     uint64_t gone = 0, back = 0;
     int err = vmm_engine_unmap(alloc, alloc->kfd_handle, alloc->mapped, &gone);
 
-    if (err && gone)
+    if (err && gone) {
+        kfd_error_hold();
         vmm_engine_map(alloc->vmm, alloc->kfd_handle, gone, &back);
+        kfd_error_resume();
+    }
     alloc->mapped &= ~(gone & ~back);
     return err;
 }

@@ -61,6 +61,20 @@ static void test_each_thread_has_its_text(void **state)
     assert_string_equal(kfd_error_text(), "mine");
 }
 
+static void test_a_text_that_is_held_stays(void **state)
+{
+    kfd_fail(-EIO, "first");
+    kfd_error_hold();
+    kfd_error_hold();
+    assert_int_equal(kfd_fail(-EINVAL, "second"), -EINVAL);
+    kfd_error_resume();
+    assert_int_equal(kfd_fail_in(-EIO, "in"), -EIO);
+    kfd_error_resume();
+    assert_string_equal(kfd_error_text(), "first");
+    kfd_fail(-EIO, "third");
+    assert_string_equal(kfd_error_text(), "third");
+}
+
 static void test_errnos_have_names_of_either_sign(void **state)
 {
     assert_string_equal(kfd_errno_name(-ENOMEM), "ENOMEM");
@@ -75,6 +89,7 @@ int main(void)
         cmocka_unit_test(test_fail_in_goes_before_the_text),
         cmocka_unit_test(test_long_texts_are_cut),
         cmocka_unit_test(test_each_thread_has_its_text),
+        cmocka_unit_test(test_a_text_that_is_held_stays),
         cmocka_unit_test(test_errnos_have_names_of_either_sign),
     };
 

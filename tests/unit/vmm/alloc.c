@@ -43,6 +43,24 @@ static void a_released_handle_is_einval_everywhere(struct fixture *f)
 }
 
 /* As of a program that never releases what it retains, after a week or two. */
+/* The memory goes later, and whoever released it has made no mistake. */
+static void a_release_that_succeeds_leaves_the_text_of_the_last_failure(struct fixture *f)
+{
+    struct kfd_sys_fault fault = {
+        .op = KFD_SYS_REQUEST, .request = 'K' << 8 | 0x17, .error = EBUSY};
+    vmm_handle handle = fixture_create(f, 0, 2 * MIB);
+    char text[512];
+
+    assert_int_equal(vmm_release(f->vmm, 1), -EINVAL);
+    snprintf(text, sizeof(text), "%s", kfd_error_text());
+    kfd_sys_inject_set(f->injector, &fault);
+    assert_int_equal(vmm_release(f->vmm, handle), 0);
+    kfd_sys_inject_set(f->injector, NULL);
+    assert_string_equal(kfd_error_text(), text);
+}
+
+FIXTURE_TEST(a_release_that_succeeds_leaves_the_text_of_the_last_failure)
+
 static void more_than_32_bits_of_references_are_counted(struct fixture *f)
 {
     vmm_handle handle = fixture_create(f, 0, 2 * MIB), again;
@@ -261,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(create_takes_memory_on_its_own_device_and_release_gives_it_back),
         T(a_released_handle_is_einval_everywhere),
+        T(a_release_that_succeeds_leaves_the_text_of_the_last_failure),
         T(more_than_32_bits_of_references_are_counted),
         T(release_while_mapped_keeps_the_memory_until_unmap),
         T(out_of_vram_is_enomem_and_leaves_nothing),

@@ -141,6 +141,28 @@ static void unmap_is_all_or_nothing(struct fixture *f)
 FIXTURE_TEST(set_access_is_all_or_nothing)
 FIXTURE_TEST(unmap_is_all_or_nothing)
 
+/* The kernel refuses the second piece, and then to take the first one back. */
+static void the_text_is_that_of_the_first_failure(struct fixture *f)
+{
+    struct kfd_sys_fault fault = {.op = KFD_SYS_REQUEST,
+                                  .request = 'd' << 8 | 0x48,
+                                  .skip = 1,
+                                  .error = EIO,
+                                  .forever = true};
+    struct vmm_access access = {0, VMM_PROT_READ};
+    struct scene s = {.f = f};
+
+    scene_open(&s);
+    kfd_sys_inject_set(f->injector, &fault);
+    assert_int_equal(vmm_set_access(f->vmm, s.va, 2 * PIECES * MIB, &access, 1), -EIO);
+    kfd_sys_inject_set(f->injector, NULL);
+    if (strncmp(kfd_error_text(), "mapping 2 of 3", 14) != 0)
+        fail_msg("%s", kfd_error_text());
+    scene_close(&s);
+}
+
+FIXTURE_TEST(the_text_is_that_of_the_first_failure)
+
 int main(void)
 {
 #define T(name, fix)                                       \
@@ -148,10 +170,15 @@ int main(void)
 #name " (" #fix ")", test_##name, NULL, NULL, &fix \
     }
     const struct CMUnitTest tests[] = {
-        T(set_access_is_all_or_nothing, drm),      T(unmap_is_all_or_nothing, drm),
-        T(set_access_is_all_or_nothing, timeline), T(unmap_is_all_or_nothing, timeline),
-        T(set_access_is_all_or_nothing, whole),    T(unmap_is_all_or_nothing, whole),
-        T(set_access_is_all_or_nothing, gem),      T(unmap_is_all_or_nothing, gem),
+        T(set_access_is_all_or_nothing, drm),
+        T(unmap_is_all_or_nothing, drm),
+        T(the_text_is_that_of_the_first_failure, drm),
+        T(set_access_is_all_or_nothing, timeline),
+        T(unmap_is_all_or_nothing, timeline),
+        T(set_access_is_all_or_nothing, whole),
+        T(unmap_is_all_or_nothing, whole),
+        T(set_access_is_all_or_nothing, gem),
+        T(unmap_is_all_or_nothing, gem),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
