@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fake machine with two GPUs says of the file systems its paths are in, by path and by
- * descriptor: the same as of their neighbours, which are the host's. */
+/* What a machine with two GPUs says of the file systems its paths are in, by path and by
+ * descriptor: the same as of their neighbours. Under the fake those are the host's; it works
+ * without it too, in the guest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,7 +38,7 @@
         assert_int_equal(errno, error); \
     } while (0)
 
-/* A path of the fake's, and one of the host's in the same file system. */
+/* A path of the driver's, and another one in the same file system. */
 static const struct {
     const char *path, *neighbour;
 } places[] = {
@@ -96,7 +97,7 @@ static void test_statx_says_the_same_as_stat(void **state)
         assert_int_equal(x.stx_ino, st.st_ino);
         assert_int_equal(x.stx_size, st.st_size);
         assert_int_equal(x.stx_mtime.tv_sec, st.st_mtime);
-        assert_int_equal(x.stx_mask & STATX_BTIME, 0);
+        assert_int_equal(x.stx_mask & STATX_BTIME, other.stx_mask & STATX_BTIME);
         assert_int_equal(x.stx_mnt_id, other.stx_mnt_id);
     }
 }
@@ -183,6 +184,8 @@ static void test_links_to_open_files_name_them(void **state)
             char name[PATH_MAX] = "";
 
             snprintf(link, sizeof(link), forms[k], fd, getpid());
+            if (k == 3 && access("/dev/fd", F_OK) != 0)
+                continue;
             assert_true(readlink(link, name, sizeof(name) - 1) > 0);
             assert_string_equal(name, files[i].name);
             memset(name, 0, sizeof(name));
@@ -224,7 +227,9 @@ static void test_a_dmabuf_is_in_no_folder(void **state)
     assert_int_equal(ioctl(node, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime), 0);
     assert_int_equal(fstatfs(prime.fd, &st), 0);
     assert_int_equal(st.f_type, 0x444d4142);
-    assert_fails(fgetxattr(prime.fd, "user.x", NULL, 0), EOPNOTSUPP);
+    assert_fails(fgetxattr(prime.fd, "user.x", NULL, 0), ENODATA);
+    assert_fails(fgetxattr(prime.fd, "security.x", NULL, 0), EOPNOTSUPP);
+    assert_int_equal(flistxattr(prime.fd, NULL, 0), 0);
     snprintf(link, sizeof(link), "/proc/self/fd/%d", prime.fd);
     assert_int_equal(readlink(link, name, sizeof(name)), 8);
     assert_string_equal(name, "/dmabuf:");
@@ -255,28 +260,6 @@ static void test_file_handles_differ_and_name_the_mount(void **state)
     }
     assert_fails(name_to_handle_at(AT_FDCWD, "/dev/dri/none", &a.head, &mount, 0), ENOENT);
     close(fd);
-}
-
-static void test_nothing_can_be_made_or_changed(void **state)
-{
-    struct timeval times[2] = {{1, 0}, {1, 0}};
-    struct utimbuf both = {1, 1};
-
-    for (size_t i = 0; i < PLACES; i++) {
-        const char *path = places[i].path;
-
-        assert_fails(remove(path), EPERM);
-        assert_fails(mknod(path, S_IFCHR | 0666, makedev(1, 3)), EEXIST);
-        assert_fails(mkfifo(path, 0600), EEXIST);
-        assert_fails(setxattr(path, "user.x", "y", 1, 0), EPERM);
-        assert_fails(lremovexattr(path, "user.x"), EPERM);
-        assert_fails(utimes(path, times), EPERM);
-        assert_fails(lutimes(path, times), EPERM);
-        assert_fails(utime(path, &both), EPERM);
-        assert_fails(utime(path, NULL), EPERM);
-    }
-    assert_fails(mknod("/dev/dri/renderD7", S_IFCHR | 0666, makedev(1, 3)), EPERM);
-    assert_fails(mkfifo("/sys/class/kfd/more", 0600), EPERM);
 }
 
 static void test_times_of_the_hosts_files_are_set(void **state)
@@ -318,7 +301,6 @@ int main(void)
         cmocka_unit_test(test_a_file_of_sysfs_is_a_page_that_cannot_be_mapped),
         cmocka_unit_test(test_a_dmabuf_is_in_no_folder),
         cmocka_unit_test(test_file_handles_differ_and_name_the_mount),
-        cmocka_unit_test(test_nothing_can_be_made_or_changed),
         cmocka_unit_test(test_times_of_the_hosts_files_are_set),
     };
 

@@ -17,7 +17,10 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include <cmocka.h>
 
@@ -302,6 +305,30 @@ static void test_nothing_of_the_fakes_can_be_changed(void **state)
     assert_fails(open(NODES "/0/more", O_RDWR | O_CREAT, 0600), EACCES);
 }
 
+static void test_nothing_can_be_made_there(void **state)
+{
+    const char *paths[] = {"/dev/kfd", "/dev/dri", "/dev/dri/renderD128", "/sys/class/kfd",
+                           NODES "/0/gpu_id"};
+    struct timeval times[2] = {{1, 0}, {1, 0}};
+    struct utimbuf both = {1, 1};
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const char *path = paths[i];
+
+        assert_fails(remove(path), EPERM);
+        assert_fails(mknod(path, S_IFCHR | 0666, makedev(1, 3)), EEXIST);
+        assert_fails(mkfifo(path, 0600), EEXIST);
+        assert_fails(setxattr(path, "user.x", "y", 1, 0), EPERM);
+        assert_fails(lremovexattr(path, "user.x"), EPERM);
+        assert_fails(utimes(path, times), EPERM);
+        assert_fails(lutimes(path, times), EPERM);
+        assert_fails(utime(path, &both), EPERM);
+        assert_fails(utime(path, NULL), EPERM);
+    }
+    assert_fails(mknod("/dev/dri/renderD7", S_IFCHR | 0666, makedev(1, 3)), EPERM);
+    assert_fails(mkfifo("/sys/class/kfd/more", 0600), EPERM);
+}
+
 /* The folder of the machine's that holds the tree, by its own name: it is mapped. */
 static void find_tree(char *path, size_t size)
 {
@@ -378,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_names_that_go_on_from_a_descriptor),
         cmocka_unit_test(test_dots_behind_a_link_lead_where_it_leads),
         cmocka_unit_test(test_nothing_of_the_fakes_can_be_changed),
+        cmocka_unit_test(test_nothing_can_be_made_there),
         cmocka_unit_test(test_the_machines_own_folder_leads_nowhere_else),
         cmocka_unit_test(test_a_watch_can_be_set),
     };

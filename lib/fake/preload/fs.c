@@ -129,8 +129,9 @@ PRELOAD_API ssize_t fgetxattr(int fd, const char *name, void *value, size_t size
 {
     const char *ask = to_ask_of(fd);
 
+    /* It is neither a file nor a folder, which alone can have those of users. */
     if (is_dmabuf(fd))
-        return preload_result(-EOPNOTSUPP);
+        return preload_result(strncmp(name, "user.", 5) == 0 ? -ENODATA : -EOPNOTSUPP);
     return ask != NULL ? preload_real()->getxattr(ask, name, value, size)
                        : preload_real()->fgetxattr(fd, name, value, size);
 }

@@ -205,8 +205,8 @@ static int fill_statx(const char *path, const struct stat64 *st, unsigned int ma
 {
     if (preload_real()->statx(AT_FDCWD, preload_host_like(path), 0, mask, stx) != 0)
         return -1;
-    stx->stx_mask &= ~STATX_BTIME;
-    stx->stx_btime = (struct statx_timestamp){0};
+    if (stx->stx_mask & STATX_BTIME)
+        stx->stx_btime = time_of(&st->st_mtim);
     stx->stx_mask |= STATX_BASIC_STATS;
     stx->stx_mode = (uint16_t)st->st_mode;
     stx->stx_nlink = (uint32_t)st->st_nlink;
