@@ -8,6 +8,7 @@
 #include "hip_api/thread.h"
 #include "hip_api/vmm_access.h"
 #include "hip_api/vmm_handle.h"
+#include "kfd/error.h"
 
 static void query(struct hip_state *state, const void *ptr, struct vmm_range *range)
 {
@@ -201,6 +202,7 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *
         if (!data[i])
             HIP_RETURN(hip_fail(hipErrorInvalidValue, "data[%u] is NULL", i));
     }
+    kfd_error_hold();
     for (unsigned int i = 0; i < count; i++) {
         if (is_memory(&range) && put_attribute(data[i], attributes[i], ptr, &range) == hipSuccess)
             continue;
@@ -227,6 +229,7 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, hipPointer_attribute *
             break;
         }
     }
+    kfd_error_resume();
     HIP_RETURN(hipSuccess);
 }
 

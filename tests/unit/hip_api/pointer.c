@@ -202,6 +202,10 @@ test_attributes_that_cannot_be_told_are_refused_one_by_one_and_zero_in_a_list(vo
     data[1] = NULL;
     HIP_FAILS(hipDrvPointerGetAttributes(3, ids, data, ptr), hipErrorInvalidValue, "data[1]");
     HIP_FAILS(hipDrvPointerGetAttributes(0, ids, data, ptr), hipErrorInvalidValue, "count");
+    /* An attribute that is left out is no failure, and has no text. */
+    ids[0] = HIP_POINTER_ATTRIBUTE_P2P_TOKENS;
+    HIP_OK(hipDrvPointerGetAttributes(1, ids, data, ptr));
+    assert_non_null(strstr(hipxGetLastErrorText(), "count"));
     unmap_all(ptr, 2 * MIB, handle);
 }
 
