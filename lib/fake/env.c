@@ -123,6 +123,7 @@ int fake_create_from_spec(const char *text, struct fake **out)
     char name[NAME_SIZE + 16];
     const char *log;
     struct fake *fake;
+    bool of_tree;
     struct spec s;
     int err = parse(text, &s);
 
@@ -131,7 +132,8 @@ int fake_create_from_spec(const char *text, struct fake **out)
     options.machine = s.machine;
     options.kernel = s.kernel;
     options.flags = s.flags;
-    if (s.join == NULL) {
+    of_tree = s.join == NULL;
+    if (of_tree) {
         err = tree_name(name);
         if (err != 0)
             return err;
@@ -148,6 +150,7 @@ int fake_create_from_spec(const char *text, struct fake **out)
         fake_destroy(fake);
         return err;
     }
+    fake->of_tree = of_tree;
     leave_at_exit(fake);
     *out = fake;
     return 0;

@@ -122,6 +122,7 @@ struct fake {
     struct fake_limits limits;
     _Atomic(struct fake_process *) process;
     atomic_bool ended; /* the program is ending */
+    bool of_tree;      /* the machine of a process and those it starts, not that of join= */
     bool speaks;       /* the program need not know of it: strict mode reports on stderr */
     struct fake *next_at_exit;
     struct kfd_sys *sys;

@@ -134,6 +134,8 @@ void fake_machine_close(struct fake_machine *machine, uint32_t slot);
 
 /* The same, with the state left mapped for threads that still look. */
 void fake_machine_abandon(struct fake_machine *machine, uint32_t slot);
+/* True once for a machine: the caller is to say that it stands in. */
+bool fake_machine_speaks_first(struct fake_machine *machine);
 /* Forgets a machine that this process never entered. */
 void fake_machine_unmap(struct fake_machine *machine);
 

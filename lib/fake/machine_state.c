@@ -143,6 +143,11 @@ uint32_t fake_machine_serial(struct fake_machine *m)
     return __atomic_add_fetch(&m->shared->file_serial, 1, __ATOMIC_RELAXED);
 }
 
+bool fake_machine_speaks_first(struct fake_machine *m)
+{
+    return __atomic_exchange_n(&m->shared->said, 1, __ATOMIC_RELAXED) == 0;
+}
+
 #define BASES 4
 
 /* Where machines may be, NULL at the end. */

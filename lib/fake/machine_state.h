@@ -52,6 +52,7 @@ struct fake_shared {
     uint32_t free_bo, idle_bo, top_bo;
     uint32_t free_ref, top_ref;
     uint32_t file_serial;
+    uint32_t said;                          /* that the machine stands in */
     uint32_t ino_buckets[FAKE_INO_BUCKETS]; /* derived */
     struct fake_shared_bo bos[FAKE_MAX_BOS];
     struct fake_shared_ref refs[FAKE_MAX_REFS];

@@ -199,6 +199,15 @@ def processes_of_one_command_share_a_machine_and_two_commands_do_not():
 
 
 @case
+def programs_next_to_each_other_say_once_where_they_are():
+    cat = f"cat {NODES}/2/gpu_id"
+    result = start("sh", "-c", "bash -c 'exec 8</dev/kfd; echo up; sleep 1' | "
+                   "{ read up; " + f"{cat} | {cat} - {NODES}/3/gpu_id; {cat}; }}")
+    expect(result.returncode == 0 and len(result.stdout.split()) == 4, result)
+    expect(result.stderr.count(" stands in for ") == 1, result.stderr)
+
+
+@case
 def strict_mode_says_what_was_undefined():
     program = """
 import fcntl, os, sys

@@ -21,7 +21,7 @@ static struct kfd_sys *sys;
 static atomic_bool said, failed;
 static atomic_int self; /* the process; a child of vfork does not change it */
 
-/* Once for a program and all that it starts. */
+/* Once for a program and all that it starts, and for those next to it on the machine. */
 void preload_announce(void)
 {
     struct fake *made;
@@ -31,7 +31,8 @@ void preload_announce(void)
         return;
     made = preload_fake();
     preload_enter();
-    if (made != NULL && getenv(SAID_VARIABLE) == NULL) {
+    if (made != NULL && getenv(SAID_VARIABLE) == NULL &&
+        (!made->of_tree || fake_machine_speaks_first(&made->machine))) {
         fprintf(stderr,
                 "kfdirect: the fake machine %s on kernel %s stands in for the real device\n",
                 made->machine_text, made->profile->kernel.name);
