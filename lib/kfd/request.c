@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "kfd/error.h"
 #include "kfd/object.h"
@@ -30,13 +32,14 @@ static int send_repeated(struct kfd_sys *sys, int fd, unsigned long request, voi
 
 static int send_once_unsignalled(struct kfd_sys *sys, int fd, unsigned long request, void *arg)
 {
-    sigset_t all, old;
+    /* pthread_sigmask leaves libc's own signals alone, and so every thread is interrupted when one
+     * calls setuid. This is the kernel's set, of 64 signals. */
+    uint64_t all = UINT64_MAX, old;
     int ret;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
     ret = sys->ops->request(sys, fd, request, arg);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
     return ret == -EINTR || ret == -EAGAIN ? -EIO : ret;
 }
 
