@@ -185,8 +185,10 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     /* The state file goes last: whoever finds the directory without it leaves it alone. */
     if (where->level == 1 && strcmp(path + where->base, "state") == 0)
         return 0;
-    if (where->level != 0)
-        remove(path);
+    if (where->level != 0 && type == FTW_DP)
+        rmdir(path);
+    else if (where->level != 0)
+        unlink(path);
     return 0;
 }
 

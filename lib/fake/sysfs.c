@@ -373,15 +373,13 @@ static int write_file(const char *path, const char *text, size_t len, mode_t mod
     return err;
 }
 
-static int write_entry(const struct fake_profile *p, const struct fake_sysfs_row *row,
-                       const uint32_t *args, char *path, size_t root)
+static int write_row(const struct fake_profile *p, const struct fake_sysfs_row *row,
+                     const uint32_t *args, const char *path, size_t root)
 {
     char page[PAGE_BYTES], target[PATH_BYTES];
     struct fake_text text = {page, sizeof(page), 0}, absolute = {target, sizeof(target), 0};
-    int err = make_parents(path, root);
+    int err;
 
-    if (err != 0)
-        return err;
     if (row->target != NULL) {
         row->target(p, args, &absolute);
         relative(path + root, target, &text);
@@ -392,6 +390,18 @@ static int write_entry(const struct fake_profile *p, const struct fake_sysfs_row
     /* What may not be read has no permission bits, which the preload looks at. */
     err = row->print(p, args, &text);
     return write_file(path, page, err == 0 ? text.len : 0, err == 0 ? 0444 : 0);
+}
+
+/* Most folders have been made by what came before. */
+static int write_entry(const struct fake_profile *p, const struct fake_sysfs_row *row,
+                       const uint32_t *args, char *path, size_t root)
+{
+    int err = write_row(p, row, args, path, root);
+
+    if (err != -ENOENT)
+        return err;
+    err = make_parents(path, root);
+    return err != 0 ? err : write_row(p, row, args, path, root);
 }
 
 static int write_children(const struct fake_profile *p, const struct entry *dir, uint32_t *args,
