@@ -274,9 +274,9 @@ KFDIRECT_API int kfd_open(struct kfd_sys *sys, struct kfd **out);
  * free allocations first. Where the system can keep them (see kfd_sys_state), the acquired render
  * nodes stay open, one descriptor per GPU, for the next kfd_open: the kernel would refuse any other
  * file of that GPU until the process ends. What GEM handles are left in them goes with the last
- * struct kfd that used them. NULL is allowed. In a forked child only the child's descriptors are
- * closed and the driver is asked nothing. A descriptor that the program has closed and that leads
- * to another file of its by now stays.
+ * struct kfd that used them, before KFD 1.12 with the process. NULL is allowed. In a forked child
+ * only the child's descriptors are closed and the driver is asked nothing. A descriptor that the
+ * program has closed and that leads to another file of its by now stays.
  */
 KFDIRECT_API void kfd_close(struct kfd *kfd);
 
@@ -442,7 +442,8 @@ KFDIRECT_API int kfd_dmabuf_info(struct kfd *kfd, int fd, struct kfd_dmabuf_info
  * import of one dma-buf and does not count; this layer counts, so each import or create is paired
  * with one kfd_gem_close. The last close also takes away every GEM_VA mapping of the handle.
  * Import: fd stays the caller's; -EBADF bad descriptor, -EINVAL not a dma-buf, -ENOMEM.
- * Close: -EINVAL a handle that is not open by this count.
+ * Close: -EINVAL a handle that is not open by this count. Before KFD 1.12 never while KFD has an
+ * import of the memory mapped: the kernel would crash at its unmapping.
  */
 KFDIRECT_API int kfd_gem_import(struct kfd_device *dev, int fd, uint32_t *gem);
 KFDIRECT_API int kfd_gem_close(struct kfd_device *dev, uint32_t gem);

@@ -175,8 +175,12 @@ static void forget_maps(struct vmm_resv *resv)
 {
     struct vmm_mapping *map;
 
-    while ((map = vmm_maptab_first(&resv->maps)))
+    while ((map = vmm_maptab_first(&resv->maps))) {
+        /* Closed under a KFD handle, a GEM handle crashes old kernels at the process's end. */
+        if (map->kfd_handle)
+            map->alloc->imports[map->alloc->props.device].gem = 0;
         vmm_map_remove(resv, map);
+    }
 }
 
 static void close_resv(struct vmm_resv *resv)

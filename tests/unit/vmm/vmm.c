@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kfd/uapi.h"
 #include "vmm/maptab.h"
 #include "vmm/vmm.h"
 
@@ -220,6 +221,37 @@ static void a_forked_child_is_refused_without_a_lock(struct fixture *f)
     assert_int_equal(vmm_address_free(f->vmm, va, 2 * MIB), 0);
 }
 
+/* On KFD 1.11 a GEM handle that is closed under a mapping of KFD's crashes the kernel later. */
+static void close_keeps_the_gem_handle_of_what_kfd_keeps(void **state)
+{
+    struct kfd_sys_fault fault = {.op = KFD_SYS_REQUEST,
+                                  .request = 'K' << 8 | KFD_NR_UNMAP_MEMORY_FROM_GPU,
+                                  .error = EIO,
+                                  .forever = true};
+    struct fixture f = {.machine = "mi210:2", .kernel = "6.1"};
+    struct kfd_sys_counts counts;
+    vmm_handle handle, other;
+    uint64_t va;
+
+    fixture_open(&f);
+    handle = fixture_create(&f, 0, 2 * MIB);
+    other = fixture_create(&f, 0, 2 * MIB);
+    va = fixture_reserve(&f, 2 * MIB);
+    fixture_map(&f, va, 2 * MIB, 0, handle);
+    fixture_access(&f, va, 2 * MIB, 0, VMM_PROT_READ_WRITE);
+    assert_int_equal(vmm_release(f.vmm, other), 0);
+    kfd_sys_count_reset(f.counter);
+    kfd_sys_inject_set(f.injector, &fault);
+    vmm_close(f.vmm);
+    kfd_close(f.kfd);
+    kfd_sys_count_get(f.counter, &counts);
+    assert_int_equal(counts.drm[DRM_NR_GEM_CLOSE], 0);
+    assert_int_not_equal(counts.kfd[KFD_NR_UNMAP_MEMORY_FROM_GPU], 0);
+    kfd_sys_destroy(f.counter);
+    kfd_sys_destroy(f.injector);
+    fake_destroy(f.fake);
+}
+
 FIXTURE_TEST(a_forked_child_is_refused_without_a_lock)
 FIXTURE_TEST(numbers_are_those_of_the_process)
 FIXTURE_TEST(a_handle_of_another_vmm_is_refused)
@@ -239,6 +271,7 @@ int main(void)
         T(a_handle_of_another_vmm_is_refused, drm),
         T(addresses_lie_where_every_device_reaches, drm),
         T(addresses_lie_where_every_device_reaches, gfx8),
+        cmocka_unit_test(close_keeps_the_gem_handle_of_what_kfd_keeps),
         T(close_gives_back_what_a_program_left, drm),
         T(granularity_is_a_page_and_2_mib_and_can_be_raised, drm),
         T(numbers_are_those_of_the_process, drm),
