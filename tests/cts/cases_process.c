@@ -11,7 +11,7 @@
 #define VRAM (KFD_MEM_VRAM | CTS_RW)
 #define MAX_NAMES 64u
 
-/* In a folder's order of names, so that rows compare. */
+/* In the order in which they are shown, so that rows compare. */
 struct names {
     char *name[MAX_NAMES];
     unsigned n;
@@ -29,9 +29,24 @@ static int collect(void *arg, const char *name)
     return 0;
 }
 
-static int by_name(const void *a, const void *b)
+/* A name with gpu<n> in place of the gpu_id behind its last underscore. */
+static void plain(struct cts *c, const char *name, char out[64])
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *line = strrchr(name, '_');
+
+    snprintf(out, 64, "%s", name);
+    for (uint32_t i = 0; line && i < c->gpus; i++)
+        if (strtoul(line + 1, NULL, 10) == c->gpu[i].id)
+            snprintf(out, 64, "%.*s_gpu%u", (int)(line - name), name, i);
+}
+
+static int by_shown_name(const void *a, const void *b, void *c)
+{
+    char one[64], other[64];
+
+    plain(c, *(char *const *)a, one);
+    plain(c, *(char *const *)b, other);
+    return strcmp(one, other);
 }
 
 static int list(struct cts *c, const char *path, struct names *all)
@@ -40,19 +55,8 @@ static int list(struct cts *c, const char *path, struct names *all)
 
     all->n = 0;
     ret = c->sys->ops->list_dir(c->sys, path, collect, all);
-    qsort(all->name, all->n, sizeof all->name[0], by_name);
+    qsort_r(all->name, all->n, sizeof all->name[0], by_shown_name, c);
     return ret;
-}
-
-/* A name with gpu<n> in place of the gpu_id behind its last underscore. */
-static const char *plain(struct cts *c, const char *name)
-{
-    const char *line = strrchr(name, '_');
-
-    for (uint32_t i = 0; line && i < c->gpus; i++)
-        if (strtoul(line + 1, NULL, 10) == c->gpu[i].id)
-            return cts_text("%.*s_gpu%u", (int)(line - name), name, i);
-    return name;
 }
 
 static void show_file(struct cts *c, const char *shown, const char *path)
@@ -80,11 +84,12 @@ static void show_tree(struct cts *c, const char *shown, const char *path)
 
     cts_row(c, shown, CTS_ANY, ret < 0 ? ret : 0, "%u names", all.n);
     for (unsigned i = 0; i < all.n; i++) {
-        char below[256], name[256];
+        char below[256], name[256], last[64];
         struct names inner;
 
         snprintf(below, sizeof below, "%s/%s", path, all.name[i]);
-        snprintf(name, sizeof name, "%s/%s", shown, plain(c, all.name[i]));
+        plain(c, all.name[i], last);
+        snprintf(name, sizeof name, "%s/%s", shown, last);
         if (list(c, below, &inner) < 0)
             show_file(c, name, below);
         else

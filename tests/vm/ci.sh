@@ -5,7 +5,7 @@
 # row, what Debian's libdrm_amdgpu, libhsakmt and rocminfo say there, compared as well, and the
 # library's own programs. With a kernel, cards or gfx only what fits is run. --record writes the
 # rows of this run over the recorded ones instead of comparing. --long adds the whole suite on four
-# cards of both kernels and on gfx10 of 6.1.
+# cards of both kernels and on gfx10 of 6.1, and gfx10 with tables by SDMA.
 # The last line is "N passed, N failed, N skipped". KFDIRECT_VM=skip leaves the ground out.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -177,8 +177,8 @@ small_bar() {
 }
 # And one whose memory it sees whole, where those tables can be read.
 by_engine() {
-    chosen "$1" 9 1 || return 0
-    ground "$1" 9 1 sdma "$build/tests/cts/cts table. late. silent."
+    chosen "$1" "$2" 1 || return 0
+    ground "$1" "$2" 1 sdma "$build/tests/cts/cts table. late. silent."
 }
 # Four cards: what a number of them changes, and with --long everything.
 four() {
@@ -192,9 +192,12 @@ four() {
 if [ -z "$record" ]; then
     small_bar 6.12
     small_bar 6.1
-    by_engine 6.12
+    by_engine 6.12 9
     four 6.12
-    [ -z "$long" ] || four 6.1
+    if [ -n "$long" ]; then
+        by_engine 6.12 10
+        four 6.1
+    fi
 fi
 # The clients, with sizes that fit a card of 1 GiB.
 clients=()
