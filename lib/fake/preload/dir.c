@@ -144,7 +144,7 @@ static struct dirent64 *next_added(struct reading *r)
 
     do {
         e = preload_real()->readdir64(r->tree);
-    } while (e != NULL && (r->hides ? strncmp(e->d_name, MACHINES + 1, strlen(MACHINES) - 1) == 0
+    } while (e != NULL && (r->hides ? strncmp(e->d_name, &MACHINES[1], strlen(MACHINES) - 1) == 0
                                     : r->tree != r->dir && (strcmp(e->d_name, ".") == 0 ||
                                                             strcmp(e->d_name, "..") == 0)));
     if (e != NULL && r->nodes && e->d_type == DT_REG)
