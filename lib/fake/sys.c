@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "fake/node_mmap.h"
 #include "fake/proctree.h"
 #include "fake/sysfs.h"
+#include "kfd/kept.h"
 
 #define SYSFS_PAGE 4096u
 #define PRIMARY_MINORS 128u
@@ -33,26 +33,6 @@ struct sys {
 static struct fake *fake_of(struct kfd_sys *base)
 {
     return ((struct sys *)(void *)base)->fake;
-}
-
-/* A caller's errno is none of ours, and no system call is a point of cancellation. */
-struct kept {
-    int error, cancel;
-};
-
-static struct kept hold(void)
-{
-    struct kept kept = {.error = errno};
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept.cancel);
-    return kept;
-}
-
-static int keep(struct kept kept, int result)
-{
-    errno = kept.error;
-    pthread_setcancelstate(kept.cancel, NULL);
-    return result;
 }
 
 static int check_presence(uint32_t presence)
@@ -140,7 +120,7 @@ static int open_real(const char *path, int flags)
 static int sys_open(struct kfd_sys *base, const char *path, int flags)
 {
     struct fake *fake = fake_of(base);
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int fd;
 
     if (strcmp(path, "/dev/kfd") == 0) {
@@ -154,7 +134,7 @@ static int sys_open(struct kfd_sys *base, const char *path, int flags)
     } else {
         fd = open_real(path, flags);
     }
-    return keep(kept, fd);
+    return kfd_let_go(kept, fd);
 }
 
 static int sys_close(struct kfd_sys *base, int fd)
@@ -163,13 +143,13 @@ static int sys_close(struct kfd_sys *base, int fd)
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
     struct fake_process *p, *owner;
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int probe = -1, err, ret;
 
     p = fake_process_get(fake, &err);
     if (p == NULL) {
         ret = close(fd) == 0 ? 0 : -errno;
-        return keep(kept, ret);
+        return kfd_let_go(kept, ret);
     }
     fake_log_close(fake, p, fd);
     if (fake_fd_lock(fake, p, fd, &owner, &file, &kind) == FAKE_FD_FILE)
@@ -178,54 +158,54 @@ static int sys_close(struct kfd_sys *base, int fd)
     if (file != NULL)
         fake_file_closed(fake, owner, file, probe);
     fake_process_unlock(owner);
-    return keep(kept, ret);
+    return kfd_let_go(kept, ret);
 }
 
 static int sys_dup(struct kfd_sys *base, int fd, int min)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, min);
 
-    return keep(kept, copy >= 0 ? copy : -errno);
+    return kfd_let_go(kept, copy >= 0 ? copy : -errno);
 }
 
 static int sys_request(struct kfd_sys *base, int fd, unsigned long request, void *arg)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
-    return keep(kept, fake_ioctl(fake_of(base), fd, request, arg));
+    return kfd_let_go(kept, fake_ioctl(fake_of(base), fd, request, arg));
 }
 
 static int sys_map(struct kfd_sys *base, void *addr, size_t size, int prot, int flags, int fd,
                    uint64_t offset, void **out)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
-    return keep(kept, fake_mmap(fake_of(base), addr, size, prot, flags, fd, offset, out));
+    return kfd_let_go(kept, fake_mmap(fake_of(base), addr, size, prot, flags, fd, offset, out));
 }
 
 static int sys_unmap(struct kfd_sys *base, void *addr, size_t size)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int ret = munmap(addr, size);
 
-    return keep(kept, ret == 0 ? 0 : -errno);
+    return kfd_let_go(kept, ret == 0 ? 0 : -errno);
 }
 
 static int sys_protect(struct kfd_sys *base, void *addr, size_t size, int prot)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int ret = mprotect(addr, size, prot);
 
-    return keep(kept, ret == 0 ? 0 : -errno);
+    return kfd_let_go(kept, ret == 0 ? 0 : -errno);
 }
 
 static int sys_advise(struct kfd_sys *base, void *addr, size_t size, int advice)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int ret = madvise(addr, size, advice);
 
-    return keep(kept, ret == 0 ? 0 : -errno);
+    return kfd_let_go(kept, ret == 0 ? 0 : -errno);
 }
 
 static int read_real(const char *path, char *buf, size_t size)
@@ -256,23 +236,23 @@ static int read_real(const char *path, char *buf, size_t size)
 static int sys_read(struct kfd_sys *base, const char *path, char *buf, size_t size)
 {
     struct fake *fake = fake_of(base);
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     if (fake_sysfs_owns(fake->profile, path))
-        return keep(kept, read_sysfs(fake, path, buf, size));
-    return keep(kept, read_real(path, buf, size));
+        return kfd_let_go(kept, read_sysfs(fake, path, buf, size));
+    return kfd_let_go(kept, read_real(path, buf, size));
 }
 
 static int sys_list(struct kfd_sys *base, const char *path,
                     int (*each)(void *arg, const char *name), void *arg)
 {
     struct fake *fake = fake_of(base);
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     if (fake_proctree_owns(path))
-        return keep(kept, fake_proctree_list(fake, path, each, arg));
+        return kfd_let_go(kept, fake_proctree_list(fake, path, each, arg));
     /* Folders that the host fills too show the fake's part only. */
-    return keep(kept, fake_sysfs_list(fake->profile, path, each, arg));
+    return kfd_let_go(kept, fake_sysfs_list(fake->profile, path, each, arg));
 }
 
 /* Nodes as udev leaves them; one that may not be opened belongs to a group of its own. */
@@ -351,9 +331,9 @@ static int stat_path(struct fake *fake, const char *path, struct kfd_sys_stat *o
 
 static int sys_stat_path(struct kfd_sys *base, const char *path, struct kfd_sys_stat *out)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
-    return keep(kept, stat_path(fake_of(base), path, out));
+    return kfd_let_go(kept, stat_path(fake_of(base), path, out));
 }
 
 static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t size)
@@ -362,12 +342,12 @@ static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t 
     enum fake_file_kind kind = 0;
     struct fake_file *file = NULL;
     struct fake_process *p, *owner;
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int err;
 
     p = fake_process_get(fake, &err);
     if (p == NULL)
-        return keep(kept, err);
+        return kfd_let_go(kept, err);
     if (fake_fd_lock(fake, p, drm_fd, &owner, &file, &kind) != FAKE_FD_FILE || file->vm == NULL)
         err = -EBADF;
     else if (fake->profile->gpus[file->gpu].product[0] == '\0')
@@ -375,7 +355,7 @@ static int sys_product_name(struct kfd_sys *base, int drm_fd, char *buf, size_t 
     else
         err = snprintf(buf, size, "%s", fake->profile->gpus[file->gpu].product) < 0 ? -EIO : 0;
     fake_process_unlock(owner);
-    return keep(kept, err);
+    return kfd_let_go(kept, err);
 }
 
 static struct kfd_sys_state **sys_state(struct kfd_sys *base)

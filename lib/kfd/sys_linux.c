@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,35 +15,18 @@
 #include <xf86drm.h>
 
 #include <kfdirect/kfd.h>
+#include "kfd/kept.h"
 #include "kfd/uapi.h"
 
-/* A caller's errno is none of ours, and no thread is cancelled in here: it would leave the locks
- * locked that are held over an operation. */
-struct kept {
-    int error, cancel;
-};
-
-static struct kept hold(void)
-{
-    struct kept kept = {.error = errno};
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept.cancel);
-    return kept;
-}
-
 /* A negative result is replaced by -errno. */
-static int let_go(struct kept kept, int result)
+static int let_go(struct kfd_kept kept, int result)
 {
-    if (result < 0)
-        result = -errno;
-    errno = kept.error;
-    pthread_setcancelstate(kept.cancel, NULL);
-    return result;
+    return kfd_let_go(kept, result < 0 ? -errno : result);
 }
 
 static int linux_open_path(struct kfd_sys *sys, const char *path, int flags)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int fd;
 
     do {
@@ -55,7 +37,7 @@ static int linux_open_path(struct kfd_sys *sys, const char *path, int flags)
 
 static int linux_close_fd(struct kfd_sys *sys, int fd)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     /* The descriptor is gone even when close is interrupted. */
     return let_go(kept, close(fd) < 0 && errno != EINTR ? -1 : 0);
@@ -63,7 +45,7 @@ static int linux_close_fd(struct kfd_sys *sys, int fd)
 
 static int linux_dup_fd(struct kfd_sys *sys, int fd, int min)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     return let_go(kept, fcntl(fd, F_DUPFD_CLOEXEC, min));
 }
@@ -72,7 +54,7 @@ static int linux_dup_fd(struct kfd_sys *sys, int fd, int min)
  * here: the kernel cannot restart FREE, and request.c knows which it can. */
 static int linux_request(struct kfd_sys *sys, int fd, unsigned long request, void *arg)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     return let_go(kept, _IOC_TYPE(request) == KFD_UAPI_TYPE_DRM ? drmIoctl(fd, request, arg)
                                                                 : ioctl(fd, request, arg));
@@ -81,7 +63,7 @@ static int linux_request(struct kfd_sys *sys, int fd, unsigned long request, voi
 static int linux_map_pages(struct kfd_sys *sys, void *addr, size_t size, int prot, int flags,
                            int fd, uint64_t offset, void **out)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     void *at = mmap(addr, size, prot, flags, fd, (off_t)offset);
 
     if (at != MAP_FAILED)
@@ -91,21 +73,21 @@ static int linux_map_pages(struct kfd_sys *sys, void *addr, size_t size, int pro
 
 static int linux_unmap_pages(struct kfd_sys *sys, void *addr, size_t size)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     return let_go(kept, munmap(addr, size));
 }
 
 static int linux_protect_pages(struct kfd_sys *sys, void *addr, size_t size, int prot)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     return let_go(kept, mprotect(addr, size, prot));
 }
 
 static int linux_advise_pages(struct kfd_sys *sys, void *addr, size_t size, int advice)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
 
     return let_go(kept, madvise(addr, size, advice));
 }
@@ -131,7 +113,7 @@ static int read_whole(int fd, char *buf, size_t size)
 
 static int linux_read_file(struct kfd_sys *sys, const char *path, char *buf, size_t size)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     int fd = linux_open_path(sys, path, O_RDONLY | O_CLOEXEC);
     int ret = fd;
 
@@ -146,7 +128,7 @@ static int linux_read_file(struct kfd_sys *sys, const char *path, char *buf, siz
 static int linux_list_dir(struct kfd_sys *sys, const char *path,
                           int (*each)(void *arg, const char *name), void *arg)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     DIR *dir = opendir(path);
     int ret = 0;
 
@@ -171,7 +153,7 @@ static int linux_list_dir(struct kfd_sys *sys, const char *path,
 
 static int linux_stat_path(struct kfd_sys *sys, const char *path, struct kfd_sys_stat *out)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     struct stat st;
     int ret = let_go(kept, stat(path, &st));
 
@@ -202,7 +184,7 @@ static bool name_can_be_had(int drm_fd)
 
 static int linux_product_name(struct kfd_sys *sys, int drm_fd, char *buf, size_t size)
 {
-    struct kept kept = hold();
+    struct kfd_kept kept = kfd_keep();
     uint32_t major_version, minor_version;
     amdgpu_device_handle dev;
     int ret = -ENOENT;

@@ -28,15 +28,10 @@
 #include <amdgpu_drm.h>
 #include <drm.h>
 
+#include "fails.h"
+
 #define GPU_ID "/sys/class/kfd/kfd/topology/nodes/0/gpu_id"
 #define RENDER "/dev/dri/renderD129"
-
-#define assert_fails(call, error)       \
-    do {                                \
-        errno = 0;                      \
-        assert_int_equal(call, -1);     \
-        assert_int_equal(errno, error); \
-    } while (0)
 
 /* A path of the driver's, and another one in the same file system. */
 static const struct {

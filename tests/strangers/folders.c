@@ -24,14 +24,9 @@
 
 #include <cmocka.h>
 
-#define NODES "/sys/class/kfd/kfd/topology/nodes"
+#include "fails.h"
 
-#define assert_fails(call, error)       \
-    do {                                \
-        errno = 0;                      \
-        assert_int_equal(call, -1);     \
-        assert_int_equal(errno, error); \
-    } while (0)
+#define NODES "/sys/class/kfd/kfd/topology/nodes"
 
 /* How often a folder lists a name, and as what. */
 static int listed(DIR *dir, const char *name, int *type)

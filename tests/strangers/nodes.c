@@ -23,15 +23,10 @@
 #include <cmocka.h>
 #include <linux/kfd_ioctl.h>
 
+#include "fails.h"
+
 #define KFD "/dev/kfd"
 #define RENDER "/dev/dri/renderD128"
-
-#define assert_fails(call, error)       \
-    do {                                \
-        errno = 0;                      \
-        assert_int_equal(call, -1);     \
-        assert_int_equal(errno, error); \
-    } while (0)
 
 static int must_open(const char *path, int flags)
 {
