@@ -12,9 +12,9 @@ int vmm_plan_init(struct vmm_plan *plan, struct vmm_resv *resv, uint64_t room)
     plan->resv = resv;
     plan->count = 0;
     plan->room = room;
-    plan->steps = vmm_calloc(room ? room : 1, sizeof(plan->steps[0]));
-    if (!plan->steps && vmm_host_spend(resv->vmm))
-        plan->steps = vmm_calloc(room, sizeof(plan->steps[0]));
+    do
+        plan->steps = vmm_calloc(room ? room : 1, sizeof(plan->steps[0]));
+    while (!plan->steps && vmm_host_spend(resv->vmm));
     return plan->steps ? 0
                        : kfd_fail(-ENOMEM, "no host memory to plan %llu mappings",
                                   (unsigned long long)room);

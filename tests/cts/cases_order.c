@@ -267,6 +267,13 @@ static void share(struct cts *c)
     cts_close(c, fd);
 }
 
+static void wait_events(struct cts *c, const char *step, struct kfd_ioctl_wait_events_args *w)
+{
+    long ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, w);
+
+    cts_row(c, step, CTS_ANY, ret, "result=%u", w->wait_result);
+}
+
 static void events(struct cts *c)
 {
     struct kfd_event_data e[3] = {0};
@@ -283,27 +290,21 @@ static void events(struct cts *c)
     set.event_id = e[0].event_id = e[1].event_id = a.event_id;
     w.events_ptr = (uintptr_t)e;
     cts_row(c, "set", 0, cts_request(c, c->kfd, KFD_CODE_SET_EVENT, &set), "-");
-    ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, &w);
-    cts_row(c, "all of one event twice", CTS_ANY, ret, "result=%u", w.wait_result);
+    wait_events(c, "all of one event twice", &w);
     w.wait_for_all = 0;
-    ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, &w);
-    cts_row(c, "any of it, afterwards", CTS_ANY, ret, "result=%u", w.wait_result);
+    wait_events(c, "any of it, afterwards", &w);
     cts_row(c, "set", 0, cts_request(c, c->kfd, KFD_CODE_SET_EVENT, &set), "-");
     e[1].event_id = 77;
-    ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, &w);
-    cts_row(c, "it and an unknown one", CTS_ANY, ret, "result=%u", w.wait_result);
+    wait_events(c, "it and an unknown one", &w);
     w.num_events = 1;
-    ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, &w);
-    cts_row(c, "was it taken by then", CTS_ANY, ret, "result=%u", w.wait_result);
+    wait_events(c, "was it taken by then", &w);
     memcpy(two + KiB(4) - sizeof e[0], e, sizeof e[0]);
     w.num_events = 2;
     w.events_ptr = (uintptr_t)two + KiB(4) - sizeof e[0];
     cts_row(c, "set", 0, cts_request(c, c->kfd, KFD_CODE_SET_EVENT, &set), "-");
-    ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, &w);
-    cts_row(c, "an array that ends early", CTS_ANY, ret, "result=%u", w.wait_result);
+    wait_events(c, "an array that ends early", &w);
     w.num_events = 1;
-    ret = cts_request(c, c->kfd, KFD_CODE_WAIT_EVENTS, &w);
-    cts_row(c, "was it taken by then", CTS_ANY, ret, "result=%u", w.wait_result);
+    wait_events(c, "was it taken by then", &w);
 }
 
 /* Synchronisation objects: what can be asked of one that no submission ever touches. */

@@ -112,16 +112,9 @@ static bool copy(struct lane *l, uint64_t to, uint64_t from, uint32_t bytes)
 }
 
 /* What the card has met so far that was not mapped or not allowed. */
-static unsigned long faults(void)
+static uint64_t faults(void)
 {
-    FILE *f = fopen("/sys/module/hollow/parameters/faults", "r");
-    unsigned long n = 0;
-
-    if (f && fscanf(f, "%lu", &n) != 1)
-        n = 0;
-    if (f)
-        fclose(f);
-    return n;
+    return cts_hollow("faults");
 }
 
 struct buffer {
@@ -159,7 +152,7 @@ static void va(struct cts *c, const struct buffer *b, const char *step, uint32_t
 static void try(struct cts *c, struct lane *l, const char *step, uint64_t to, uint64_t from,
                 uint32_t bytes, struct buffer *d, bool fault)
 {
-    unsigned long before = faults();
+    uint64_t before = faults();
     bool done = copy(l, to, from, bytes), same, met;
 
     same = done && !memcmp(d->view, d->was, SIZE);
@@ -279,9 +272,8 @@ static void by_kfd(struct cts *c)
 static void moved(struct cts *c)
 {
     struct buffer own = {0}, vram = {0};
-    unsigned long before;
     struct lane l = {0};
-    uint64_t from, to;
+    uint64_t from, to, before;
     char step[32];
 
     start(c);

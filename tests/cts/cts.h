@@ -167,6 +167,8 @@ struct cts_pte {
 };
 /* Once per process, after cts_start: -ENOSYS when the ground cannot show its tables. */
 int cts_walk_start(struct cts *c);
+/* What a parameter of the guest's cards holds, of a list the first; 0 where there is none. */
+uint64_t cts_hollow(const char *parameter);
 /* Waits for tables that SDMA writes a moment later. */
 void cts_settle(const struct cts *c);
 int cts_translate(struct cts *c, uint32_t gpu, uint64_t va, struct cts_pte *out);

@@ -96,7 +96,7 @@ static uint64_t read_entry(const struct walker *w, uint64_t at)
     return pread(w->vram, &v, sizeof v, w->vram_at + (off_t)at) == sizeof v ? v : 0;
 }
 
-static uint64_t hollow(const char *parameter)
+uint64_t cts_hollow(const char *parameter)
 {
     FILE *f = fopen(cts_text("/sys/module/hollow/parameters/%s", parameter), "r");
     unsigned long v = 0;
@@ -115,12 +115,12 @@ static void open_vram(struct cts *c, struct walker *w, uint32_t gpu)
     uint64_t slot = rig_property(c, gpu, "location_id ") >> 3 & 31;
 
     w->vram_at = 0;
-    if (c->gpu[gpu].large_bar || !hollow("base")) {
+    if (c->gpu[gpu].large_bar || !cts_hollow("base")) {
         w->vram = open_debug(c, gpu, "amdgpu_vram", O_RDONLY);
         return;
     }
     w->vram = open("/dev/mem", O_RDONLY | O_CLOEXEC);
-    w->vram_at = (off_t)(hollow("base") + slot * MiB(hollow("vram_mb")));
+    w->vram_at = (off_t)(cts_hollow("base") + slot * MiB(cts_hollow("vram_mb")));
 }
 
 /* Makes a queue of the caller's. */
